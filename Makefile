@@ -1,0 +1,53 @@
+# Every target sets up what it needs in .venv; nothing but Python >= 3.10 (with venv), git and make is assumed.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PACKS  ?= ../shared/data
+
+.PHONY: demo test test-extras lint bench docs clean
+.DEFAULT_GOAL := help
+
+help:            ## show this list
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.base: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@ $(VENV)/.base
+
+$(VENV)/.lint: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,lint]'
+	@touch $@ $(VENV)/.base $(VENV)/.test
+
+# torch==2.13.0 first where it is to be had: a plain range may take a build with several GB of GPU libraries.
+$(VENV)/.extras: $(VENV)/.test
+	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0 array-api-compat || echo "no CPU torch here: its tests will skip"
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,tune,transport,frames,plots,scale,images]'
+	@touch $@
+
+demo: $(VENV)/.base      ## recognize digits that were never shown; leaves a report to open
+	$(BIN)/superproto demo
+
+test: $(VENV)/.test      ## the test suite, without optional packages
+	$(BIN)/python -m pytest $(ARGS)
+
+test-extras: $(VENV)/.extras ## the tests of the optional packages
+	$(BIN)/python -m pytest -m extra $(ARGS)
+
+lint: $(VENV)/.lint      ## formatting, types, layers, generated tables
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(VENV)/.base     ## timings, as ratios measured in one run
+	$(BIN)/superproto bench --data $(PACKS)
+
+clean:           ## remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
