@@ -1,12 +1,12 @@
 """Files that are whole or absent, and the limit on what a file may unfold to.
 
-A file appears under its final name only when every byte of it is on the disk; what fails in between leaves nothing behind.
+A file appears under its final name only when every byte of it is on the disk; a failure leaves nothing behind.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from .errors import UserError
 
-__all__ = ["expansion_limit", "existing_file", "write_whole"]
+__all__ = ["existing_file", "expansion_limit", "write_whole"]
 
 # Real features shrink two- to tenfold; deflate's most is a thousandfold. What unfolds beyond this is a bomb, not data.
 _MOST_EXPANSION = 50
@@ -36,9 +36,7 @@ def existing_file(path: str | os.PathLike[str]) -> Path:
             return path
     except FileNotFoundError:
         raise UserError(f"{path} does not exist. Check the path.") from None
-    except (OSError, ValueError) as error:
-        if isinstance(error, UserError):
-            raise
+    except OSError as error:
         raise UserError(f"{path} cannot be read: {_reason(error)}.") from None
 
 
@@ -50,39 +48,33 @@ def write_whole(path: str | os.PathLike[str], *, text: bool = False) -> Iterator
     ...     handle.write("id,label\\n")
     """
     path = Path(path)
+    if path.is_dir():
+        raise UserError(f"{path} is a folder. Give the name of a file to write.")
+    # A pipe or a device (-o /dev/stdout) has no "whole": write into it, and never replace it.
+    direct = path.exists() and not path.is_file()
+    temporary = path if direct else path.parent / f".{path.name[:80]}.{secrets.token_hex(8)}.part"
     try:
-        if path.is_dir():
-            raise UserError(f"{path} is a folder. Give the name of a file to write.")
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:80]}.", suffix=".part")
-    except (OSError, ValueError) as error:
-        if isinstance(error, UserError):
-            raise
-        raise UserError(f"{path} cannot be written: {_reason(error)}. Choose another folder.") from None
-    try:
-        with os.fdopen(descriptor, "w" if text else "wb", **_text_options(text)) as handle:
+        with _create(temporary, direct, text) as handle:
             yield handle
             handle.flush()
-            os.fsync(handle.fileno())
-        os.chmod(temporary, _usual_mode())
-        os.replace(temporary, path)
+            if not direct:
+                os.fsync(handle.fileno())
+        if not direct:
+            os.replace(temporary, path)
     except OSError as error:
-        raise UserError(f"{path} cannot be written: {_reason(error)}. Nothing was left behind.") from error
+        raise UserError(f"{path} cannot be written: {_reason(error)}. Choose another place.") from error
     finally:
-        # After os.replace the temporary name is gone; after any failure, Ctrl-C included, it must go.
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
+        if not direct:
+            # After os.replace the temporary name is gone; after any failure, Ctrl-C included, it must go.
+            with suppress(OSError):
+                os.unlink(temporary)
 
 
-def _text_options(text: bool) -> dict[str, Any]:
-    return {"encoding": "utf-8", "newline": ""} if text else {}
+def _create(path: Path, exists: bool, text: bool) -> IO[Any]:
+    flags = os.O_WRONLY | getattr(os, "O_BINARY", 0) | (0 if exists else os.O_CREAT | os.O_EXCL)
+    descriptor = os.open(path, flags, 0o666)
+    return os.fdopen(descriptor, "w", encoding="utf-8", newline="") if text else os.fdopen(descriptor, "wb")
 
 
-def _usual_mode() -> int:
-    """mkstemp makes files that only their owner can read; give them the mode that open() would have given."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def _reason(error: Exception) -> str:
-    return (getattr(error, "strerror", None) or str(error)).rstrip(".")
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).rstrip(".")

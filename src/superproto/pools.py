@@ -1,7 +1,7 @@
 """Who is asked, and who is hidden: pure functions from labels to row numbers.
 
-A pool is the set of unlabeled samples that a transductive method sees together. Accuracy depends on it as much as on the
-method, so a pool is declared, drawn by a seed, and recorded.
+A pool is the set of unlabeled samples that a transductive method sees together. Accuracy depends on it as much as on
+the method, so a pool is declared, drawn by a seed, and recorded.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ def few_classes(truth: Labels, classes: int, rng: np.random.Generator) -> Rows:
 
 
 def shifted_prior(truth: Labels, imbalance: float, rng: np.random.Generator) -> Rows:
-    """Class sizes in geometric decay: the r-th of n classes, in random order, keeps imbalance^(-r/(n-1)) of its samples."""
+    """Class sizes in geometric decay: of n classes in random order, the r-th keeps the share imbalance^(-r/(n-1))."""
     if not (np.isfinite(imbalance) and imbalance >= 1):
-        raise UserError(f"imbalance={imbalance} must be at least 1: the largest share of a class kept over the smallest.")
+        raise UserError(
+            f"imbalance={imbalance} must be at least 1: the largest share of a class kept over the smallest."
+        )
     present = rng.permutation(np.unique(truth))
     shares = float(imbalance) ** -np.linspace(0, 1, len(present))
     kept = [_some(np.flatnonzero(truth == c), share, rng) for c, share in zip(present, shares)]
@@ -47,7 +49,7 @@ def part_of_each_class(labels: Labels, share: float, rng: np.random.Generator, *
 
 
 def class_folds(seen: Rows, n: int, unseen: int, first: Rows | None, rng: np.random.Generator) -> list[Rows]:
-    """n disjoint sets of seen classes to hide, each as large a share of the classes as the task hides, `first` first."""
+    """n disjoint sets of seen classes to hide, `first` first; the others hide as large a share as the task does."""
     if n < 1:
         raise UserError(f"folds={n} must be at least 1.")
     if len(seen) < 2 or n > len(seen):
@@ -56,7 +58,9 @@ def class_folds(seen: Rows, n: int, unseen: int, first: Rows | None, rng: np.ran
     rest = rng.permutation(seen if first is None else np.setdiff1d(seen, first))
     wanted = n - len(chosen)
     if wanted > len(rest):
-        raise UserError(f"{n} folds are too many: {len(rest)} seen classes lie outside the data set's own validation split.")
+        raise UserError(
+            f"{n} folds are too many: {len(rest)} seen classes lie outside the data set's own validation split."
+        )
     alike = round(len(seen) * unseen / (len(seen) + unseen)) if unseen else len(seen) // 3
     size = max(1, min(alike, len(rest) // max(wanted, 1), len(seen) - 1))
     return chosen + [np.sort(rest[i * size : (i + 1) * size]) for i in range(wanted)]
