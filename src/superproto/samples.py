@@ -146,14 +146,18 @@ class Samples:
 
 
 def _lengths_of(chunk: Array, metric: Metric) -> tuple[Array, Array]:
-    norms = np.maximum(np.linalg.norm(chunk, axis=1).astype(np.float64), np.finfo(np.float32).tiny)
+    norms = np.linalg.norm(chunk, axis=1).astype(np.float64)
     if metric.mean is None:
-        return 1 / norms, np.ones_like(norms)
+        return _inverse(norms), np.ones_like(norms)
     rows = unit_rows(chunk)
     rows -= metric.mean.astype(rows.dtype)
-    lengths = np.linalg.norm(metric.forward(rows), axis=1).astype(np.float64)
-    lengths = np.maximum(lengths, np.finfo(np.float32).tiny)
-    return 1 / (norms * lengths), 1 / lengths
+    shift = _inverse(np.linalg.norm(metric.forward(rows), axis=1).astype(np.float64))
+    return shift * _inverse(norms), shift
+
+
+def _inverse(lengths: Array) -> Array:
+    """1 / length, and 0 for an all-zero row, which then stays zero."""
+    return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > np.finfo(np.float32).tiny)
 
 
 def _second_of(chunk: Array, scale: Array, shift: Array) -> tuple[Array, Array]:

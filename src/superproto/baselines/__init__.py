@@ -1,0 +1,32 @@
+"""The zoo: every method behind one signature, in one explicit dict.
+
+A method is listed by its name and the place where its class lives; the class is loaded when it is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+
+_HOMES: dict[str, str] = {
+    "hpl": "superproto.hpl:HPL",
+    "hpl-published": "superproto.baselines.own:PublishedHPL",
+    "hpl1": "superproto.baselines.own:HPL1",
+}
+
+
+class _Methods(Mapping[str, type]):
+    """name -> class, importing a family's file on first use."""
+
+    def __getitem__(self, name: str) -> type:
+        module, _, attribute = _HOMES[name].partition(":")
+        return getattr(importlib.import_module(module), attribute)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_HOMES)
+
+    def __len__(self) -> int:
+        return len(_HOMES)
+
+
+METHODS: Mapping[str, type] = _Methods()
