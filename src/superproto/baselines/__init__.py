@@ -9,6 +9,7 @@ import importlib
 from collections.abc import Iterator, Mapping
 
 _HOMES: dict[str, str] = {
+    "prototypes": "superproto.baselines.prototypes:Prototypes",
     "hpl": "superproto.hpl:HPL",
     "hpl-published": "superproto.baselines.own:PublishedHPL",
     "hpl1": "superproto.baselines.own:HPL1",

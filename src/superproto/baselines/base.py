@@ -1,0 +1,46 @@
+"""What the zoo adds to the shared estimator: parameters checked by declaration, and calibrated stacking."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from superproto.errors import UserError
+from superproto.estimator import ZeroShotEstimator
+from superproto.inputs import Problem
+from superproto.rows import Array
+
+
+class Baseline(ZeroShotEstimator):
+    """Base of the zoo. Subclasses take ``candidates``, ``whiten``, ``random_state`` and ``seen_bias``.
+
+    ``seen_bias`` is calibrated stacking (Chao et al., ECCV 2016): it is subtracted from the scores of the seen classes
+    when seen and unseen classes compete. It is in the units of the method's own scores, so choose it on validation
+    classes.
+    """
+
+    seen_bias: float
+
+    # Declared by a method: numbers that must be positive, or at least 0; words and what they may be.
+    _positive: ClassVar[tuple[str, ...]] = ()
+    _nonnegative: ClassVar[tuple[str, ...]] = ()
+    _choices: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    def _check(self, X: Any, y: Any, semantics: Any, class_names: Any) -> tuple[Array, Problem]:
+        for name in self._positive:
+            if not getattr(self, name) > 0:
+                raise UserError(f"{name} is {getattr(self, name)}, but it must be larger than 0.")
+        for name in self._nonnegative:
+            if not getattr(self, name) >= 0:
+                raise UserError(f"{name} is {getattr(self, name)}, but it must be at least 0.")
+        for name, words in self._choices.items():
+            if getattr(self, name) not in words:
+                raise UserError(f"{name} is {getattr(self, name)!r}. Give one of {', '.join(map(repr, words))}.")
+        return super()._check(X, y, semantics, class_names)
+
+    def _masked(self, scores: Array) -> Array:
+        seen, allowed = self.seen_classes_, self.allowed_
+        if self.seen_bias and (seen & allowed).any() and (~seen & allowed).any():
+            scores = np.asarray(scores) - self.seen_bias * seen
+        return super()._masked(scores)

@@ -1,0 +1,65 @@
+"""Prototypes predicted from descriptions by kernel ridge, compared by cosine: the start that every other method must beat."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from superproto.baselines.base import Baseline
+from superproto.baselines.start import KERNELS, RIDGE, start_prototypes
+from superproto.inputs import Problem
+from superproto.rows import Array
+from superproto.whitening import unit_rows
+
+
+class Prototypes(Baseline):
+    """Nearest prototype by cosine: class means for seen classes, kernel ridge from descriptions for unseen ones.
+
+    ``P_u = K_us (K_ss + ridge m⁻¹ tr(K_ss) I)⁻¹ P_s``, K the kernel of unit descriptions, m the number of seen classes;
+    a sample goes to ``argmax_j cos(x, p_j)``.
+
+    It is folklore rather than one paper; the nearest is the kernel regression of class means of Verma & Rai (ECML 2017),
+    without the variances. Left open there and decided here: the ridge is relative to the mean of the kernel's diagonal,
+    the RBF width is the median squared distance of the seen descriptions, and class means are not re-normalized before
+    the regression. Hold it against 62.6 / 63.1 % (unit / whitened features) on CUB with EfficientNet-Lite0, 62.6 / 55.3 %
+    on Flowers, from an independent run.
+
+    Parameters
+    ----------
+    ridge : float, default=0.1
+        Grows: unseen prototypes draw on more seen classes, more evenly.
+    kernel : {"linear", "rbf"}, default="linear"
+        "rbf" looks at the nearest seen descriptions alone.
+    candidates, whiten, random_state, seen_bias
+        As everywhere in the zoo; nothing here is random.
+
+    Attributes
+    ----------
+    prototypes_ : array of shape (C, d)
+        Unit rows.
+    """
+
+    _nonnegative: ClassVar[tuple[str, ...]] = ("ridge",)
+    _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
+
+    def __init__(
+        self,
+        ridge: float = RIDGE,
+        kernel: str = "linear",
+        *,
+        candidates: Any = "unseen",
+        whiten: bool | float = False,
+        random_state: Any = None,
+        seen_bias: float = 0.0,
+    ) -> None:
+        self.ridge = ridge
+        self.kernel = kernel
+        self.candidates = candidates
+        self.whiten = whiten
+        self.random_state = random_state
+        self.seen_bias = seen_bias
+
+    def _learn(self, X: Array, problem: Problem) -> None:
+        self.prototypes_ = unit_rows(start_prototypes(X, problem, self.ridge, self.kernel))
+
+    def _score(self, X: Array) -> Array:
+        return X @ self.prototypes_.T.astype(X.dtype)
