@@ -1,0 +1,109 @@
+"""SCORE: how sure a score is: bootstrap intervals over samples and over classes, and paired differences of methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import UserError
+from .metrics import generalized_scores, per_class_accuracy, right_answers, seen_samples
+
+__all__ = ["Difference", "Interval", "bootstrap_interval", "bootstrap_scores", "paired_difference"]
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Labels = npt.ArrayLike
+
+_MOST_DRAWN = 2**21  # indices held at a time: 16 MiB, however large a class is
+
+
+class Interval(NamedTuple):
+    low: float
+    high: float
+
+
+class Difference(NamedTuple):
+    """Second minus first, its interval, and the two-sided share of draws on the other side of zero."""
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+
+
+def bootstrap_scores(
+    y_true: Labels,
+    predictions: Sequence[Labels],
+    *,
+    seen: Labels | None = None,
+    over: str = "samples",
+    repeats: int = 1000,
+    seed: int = 0,
+) -> Floats:
+    """(methods, repeats) scores on redrawn data, the same draws for every method.
+
+    over="samples": each class's samples are drawn anew, with replacement (how sure on these classes?);
+    over="classes": the classes are (how sure on other classes?). The score is the per-class accuracy, or with `seen` H.
+    """
+    if over not in ("samples", "classes"):
+        raise UserError(f"over={over!r} is not known. Give 'samples' or 'classes'.")
+    truth = np.asarray(y_true)
+    right = np.array([right_answers(truth, answers) for answers in predictions], dtype=float)
+    if repeats < 1 or not len(right):
+        raise UserError(f"repeats={repeats} with {len(right)} methods draws nothing. Give at least one of each.")
+    rng = np.random.default_rng(seed)
+    draw = _redraw_samples if over == "samples" else _redraw_classes
+    if seen is None:
+        return draw(truth, right, repeats, rng)
+    is_seen = seen_samples(truth, seen)
+    u = draw(truth[~is_seen], right[:, ~is_seen], repeats, rng)
+    s = draw(truth[is_seen], right[:, is_seen], repeats, rng)
+    return np.divide(2 * u * s, u + s, out=np.zeros_like(u), where=u + s > 0)
+
+
+def bootstrap_interval(y_true: Labels, y_pred: Labels, *, level: float = 0.95, **how: Any) -> Interval:
+    """Percentile interval of the score; `how` as in `bootstrap_scores`."""
+    return Interval(*_percentiles(bootstrap_scores(y_true, [y_pred], **how)[0], level))
+
+
+def paired_difference(y_true: Labels, first: Labels, second: Labels, *, level: float = 0.95, **how: Any) -> Difference:
+    """Score of `second` minus score of `first`, on the same draws; `how` as in `bootstrap_scores`."""
+    seen = how.get("seen")
+    if seen is None:
+        scores = [per_class_accuracy(y_true, answers) for answers in (first, second)]
+    else:
+        scores = [generalized_scores(y_true, answers, seen).harmonic_mean for answers in (first, second)]
+    draws = bootstrap_scores(y_true, [first, second], **how)
+    change = draws[1] - draws[0]
+    p_value = min(1.0, 2 * min(float((change <= 0).mean()), float((change >= 0).mean())))
+    return Difference(scores[1] - scores[0], *_percentiles(change, level), p_value)
+
+
+def _redraw_samples(truth: Array, right: Floats, repeats: int, rng: np.random.Generator) -> Floats:
+    classes = np.unique(truth)
+    total = np.zeros((len(right), repeats))
+    for c in classes:
+        own = right[:, truth == c]
+        at_once = max(1, _MOST_DRAWN // own.shape[1])
+        for start in range(0, repeats, at_once):
+            drawn = rng.integers(own.shape[1], size=(min(at_once, repeats - start), own.shape[1]))
+            for row, answers in zip(total, own):
+                row[start : start + at_once] += answers[drawn].mean(axis=1)
+    return total / len(classes)
+
+
+def _redraw_classes(truth: Array, right: Floats, repeats: int, rng: np.random.Generator) -> Floats:
+    classes, number = np.unique(truth, return_inverse=True)
+    accuracy = np.array([np.bincount(number, row) for row in right]) / np.bincount(number)
+    drawn: Floats = accuracy[:, rng.integers(len(classes), size=(repeats, len(classes)))].mean(axis=2)
+    return drawn
+
+
+def _percentiles(draws: Floats, level: float) -> tuple[float, float]:
+    if not 0 < level < 1:
+        raise UserError(f"level={level} must be between 0 and 1.")
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
