@@ -172,4 +172,6 @@ def _refuse_objects(X: Any) -> None:
     try:
         np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise UserError(f"X has dtype object and values that are not numbers ({error}). Give a numeric array.") from None
+        # scikit-learn's convention: a TypeError for what can never be a number.
+        kind = TypeError if isinstance(error, TypeError) else UserError
+        raise kind(f"X has dtype object and values that are not numbers ({error}). Give a numeric array.") from None
