@@ -60,6 +60,10 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
         """(N, C) the larger the likelier, for prepared rows and all classes."""
         raise NotImplementedError
 
+    def _score_rows(self, X: Array) -> Array:
+        """(N, C) scores of rows as the user gave them."""
+        return self._score(self._prepare(X))
+
     def _pool_scores(self, X: Array, problem: Problem) -> Array:
         """Scores of the unlabeled rows; a transductive method that keeps its own returns them here."""
         return self._score(X[problem.asked])
@@ -72,19 +76,19 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
         With two classes and no semantics it is scikit-learn's one column: positive for ``classes_[1]``.
         """
         check_is_fitted(self)
-        scores = self._masked(self._score(self._prepare(self._check_rows(X))))
+        scores = self._masked(self._score_rows(self._check_rows(X)))
         return scores[:, 1] - scores[:, 0] if self._is_plain_binary() else scores
 
     def predict(self, X: Any) -> Array:
         """(N,) a class for each row, among the candidates; on a pool row: its ``transduction_``."""
         check_is_fitted(self)
-        scores = self._masked(self._score(self._prepare(self._check_rows(X))))
+        scores = self._masked(self._score_rows(self._check_rows(X)))
         return self.classes_[scores.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> Array:
         """(N, C) probabilities, columns as ``classes_``."""
         check_is_fitted(self)
-        return self._distributions(self._masked(self._score(self._prepare(self._check_rows(X)))))
+        return self._distributions(self._masked(self._score_rows(self._check_rows(X))))
 
     # -- parts -----------------------------------------------------------------------------------------------------
 
@@ -121,7 +125,7 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
         return learn_metric(ArrayRows(X), problem.labels, problem.n_classes, shrinkage)
 
     def _prepare(self, X: Array) -> Array:
-        parts = [part for part, in ArrayRows(X).visit(lambda chunk: (apply_metric(self.metric_, chunk),))]
+        parts = [part for (part,) in ArrayRows(X).visit(lambda chunk: (apply_metric(self.metric_, chunk),))]
         return np.concatenate(parts)
 
     def _masked(self, scores: Array) -> Array:

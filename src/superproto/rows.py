@@ -45,12 +45,14 @@ class ArrayRows:
     No copy of the whole is ever made: a chunk is a view where rows are contiguous and of the right type.
     """
 
-    def __init__(self, array: Any, index: Array | None = None, chunk_rows: int | None = None) -> None:
+    def __init__(
+        self, array: Any, index: Array | None = None, chunk_rows: int | None = None, dtype: DTypeLike | None = None
+    ) -> None:
         self.array = array
         self.index = index
         self.n_rows = int(array.shape[0] if index is None else len(index))
         self.n_columns = int(array.shape[1])
-        self.dtype = working_dtype(array.dtype)
+        self.dtype = working_dtype(array.dtype) if dtype is None else np.dtype(dtype)
         self.chunk_rows = chunk_rows or chunk_length(self.n_columns, self.dtype.itemsize)
 
     def visit(self, function: Callable[..., tuple[Any, ...]], *aligned: Array) -> Iterator[tuple[Any, ...]]:

@@ -63,7 +63,7 @@ class Samples:
 
     def materialize(self) -> Array:
         """X~ itself (N, d), for the case N < d, where it is the smaller matrix."""
-        parts = [part for part, in self.rows.visit(lambda *given: (self._whitened(*given),), self.scale, self.shift)]
+        parts = [part for (part,) in self.rows.visit(lambda *given: (self._whitened(*given),), self.scale, self.shift)]
         return np.concatenate(parts) if parts else np.zeros((0, self.dimension))
 
     def _whitened(self, chunk: Array, scale: Array, shift: Array) -> Array:

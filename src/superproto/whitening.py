@@ -107,8 +107,8 @@ def sum_by_class(rows: Array, labels: Array, sums: Array) -> None:
 
 def _thin_metric(rows: Rows, labels: Array, n_classes: int, shrinkage: float) -> Metric:
     """The same metric when there are fewer labeled rows than features: no (d, d) matrix is formed."""
-    parts = [unit_rows(part) for part, in rows.visit(lambda chunk, known: (chunk[known],), labels != UNLABELED)]
-    total, = add_up(rows.visit(lambda chunk: (unit_rows(chunk).sum(axis=0, dtype=np.float64),)))
+    parts = [unit_rows(part) for (part,) in rows.visit(lambda chunk, known: (chunk[known],), labels != UNLABELED)]
+    (total,) = add_up(rows.visit(lambda chunk: (unit_rows(chunk).sum(axis=0, dtype=np.float64),)))
     mean = total / max(rows.n_rows, 1)
     marked, known = np.concatenate(parts).astype(np.float64), labels[labels != UNLABELED]
     sums = np.zeros((n_classes, rows.n_columns))
@@ -191,7 +191,7 @@ class WithinClassWhitening(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32, np.float16], reset=False)
         rows = ArrayRows(X)
-        return np.concatenate([part for part, in rows.visit(lambda chunk: (apply_metric(self.metric_, chunk),))])
+        return np.concatenate([part for (part,) in rows.visit(lambda chunk: (apply_metric(self.metric_, chunk),))])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

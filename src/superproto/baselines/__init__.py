@@ -10,6 +10,10 @@ from collections.abc import Iterator, Mapping
 
 _HOMES: dict[str, str] = {
     "prototypes": "superproto.baselines.prototypes:Prototypes",
+    "eszsl": "superproto.baselines.bilinear:ESZSL",
+    "sae": "superproto.baselines.bilinear:SAE",
+    "label-spreading": "superproto.baselines.propagation:LabelSpreading",
+    "zlap": "superproto.baselines.propagation:ZLaP",
     "hpl": "superproto.hpl:HPL",
     "hpl-published": "superproto.baselines.own:PublishedHPL",
     "hpl1": "superproto.baselines.own:HPL1",

@@ -1,4 +1,4 @@
-"""What the zoo adds to the shared estimator: parameters checked by declaration, and calibrated stacking."""
+"""What the zoo adds to the shared estimator: parameters checked by declaration, calibrated stacking, linear scores."""
 
 from __future__ import annotations
 
@@ -44,3 +44,20 @@ class Baseline(ZeroShotEstimator):
         if self.seen_bias and (seen & allowed).any() and (~seen & allowed).any():
             scores = np.asarray(scores) - self.seen_bias * seen
         return super()._masked(scores)
+
+
+class LinearBaseline(Baseline):
+    """A method whose scores are linear in the prepared row: ``x · w_c + b_c``, one w and b for each class.
+
+    Prepared rows have length 1, so the cosine with unit prototypes is of this form too.
+    """
+
+    classifiers_: Array
+    offsets_: Array
+
+    def _store_linear(self, classifiers: Array, offsets: Array | None = None) -> None:
+        self.classifiers_ = np.asarray(classifiers)
+        self.offsets_ = np.zeros(len(classifiers)) if offsets is None else np.asarray(offsets)
+
+    def _score(self, X: Array) -> Array:
+        return X @ self.classifiers_.T.astype(X.dtype) + self.offsets_.astype(X.dtype)

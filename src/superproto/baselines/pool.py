@@ -1,0 +1,141 @@
+"""What methods share that label a pool by the relations among its rows: neighbors, graphs, spreading, and a memory.
+
+No (N, N) matrix is ever formed: a graph is sparse, with k edges a row. Such a method has no rule for single samples, so it
+keeps its pool: a row that equals one of the pool gets that row's answer, which makes ``predict`` on the pool agree with
+``transduction_``; any other row is answered by the method's own extension to new samples.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from superproto.baselines.base import Baseline
+from superproto.inputs import Problem
+from superproto.rows import Array, chunk_length
+
+SAME_ROW = 1e-5  # in any feature of a unit row: preparing it alone or in a batch differs by rounding, far less than this
+TINY = np.finfo(np.float64).tiny
+
+
+def nearest(rows: Array, k: int, queries: Array | None = None) -> tuple[Array, Array]:
+    """(n, k) the rows with the largest cosine to each query, and the cosines; queries None: the rows, each without itself.
+
+    Unit rows are taken for granted. Products are made a chunk of queries at a time. Fewer columns come back where there
+    are not k rows.
+    """
+    asked = rows if queries is None else queries.astype(rows.dtype, copy=False)
+    k = min(k, len(rows) - (queries is None))
+    index, cosines = np.empty((len(asked), k), dtype=np.int64), np.empty((len(asked), k))
+    for start in range(0, len(asked) if k else 0, chunk_length(len(rows), rows.itemsize)):
+        part = slice(start, start + chunk_length(len(rows), rows.itemsize))
+        products = asked[part] @ rows.T
+        if queries is None:
+            np.fill_diagonal(products[:, start:], -np.inf)
+        chosen = np.argpartition(-products, k - 1, axis=1)[:, :k]
+        index[part], cosines[part] = chosen, np.take_along_axis(products, chosen, axis=1)
+    return index, cosines
+
+
+def edges(index: Array, weights: Array, n_columns: int) -> sparse.csr_matrix:
+    """(n, n_columns) sparse matrix with ``weights[i, r]`` at (i, ``index[i, r]``)."""
+    n, k = index.shape
+    return sparse.csr_matrix((weights.ravel(), index.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n_columns))
+
+
+def cosine_graph(rows: Array, k: int) -> sparse.csr_matrix:
+    """w_ij = max(0, cos(x_i, x_j)) for the k nearest j of each i (unit rows): directed, no loops."""
+    index, cosines = nearest(rows, k)
+    return edges(index, np.maximum(cosines, 0), len(rows))
+
+
+def normalized(graph: sparse.csr_matrix) -> sparse.csr_matrix:
+    """S = D^(-1/2) W D^(-1/2) of a symmetric W, D its row sums; a node without edges keeps a row of zeros."""
+    degree = np.asarray(graph.sum(axis=1)).ravel()
+    scale = sparse.diags(1 / np.sqrt(np.where(degree > 0, degree, 1)))
+    return (scale @ graph @ scale).tocsr()
+
+
+def spread(graph: sparse.csr_matrix, seeds: Array, alpha: float, tol: float = 1e-8, max_iter: int = 1000) -> Array:
+    """F = (1 − α)(I − αS)⁻¹ Y, S symmetric with eigenvalues in [−1, 1]: conjugate gradients, all columns at once."""
+    right = (1 - alpha) * np.asarray(seeds, dtype=np.float64)
+    solution = right.copy()
+    residual = right - (solution - alpha * (graph @ solution))
+    direction, size = residual.copy(), (residual * residual).sum(axis=0)
+    goal = tol**2 * (right * right).sum(axis=0)
+    for _ in range(max_iter):
+        if (size <= goal).all():
+            break
+        image = direction - alpha * (graph @ direction)
+        step = size / np.maximum((direction * image).sum(axis=0), TINY)
+        solution += step * direction
+        residual -= step * image
+        size, before = (residual * residual).sum(axis=0), size
+        direction = residual + size / np.maximum(before, TINY) * direction
+    return solution
+
+
+def row_shares(scores: Array) -> Array:
+    """Nonnegative scores divided by their row sum; a row of zeros becomes even."""
+    scores = np.maximum(scores, 0)
+    total = scores.sum(axis=1, keepdims=True)
+    return np.where(total > 0, scores / np.maximum(total, TINY), 1 / scores.shape[1])
+
+
+def confident_seeds(scores: Array, n_seeds: int) -> Array:
+    """(N, C) 0/1: the ``n_seeds`` rows of each class with the largest lead over their second class.
+
+    Only rows that the class wins, except that a class which wins none is given its most favorable row.
+    """
+    best = scores.max(axis=1, keepdims=True)
+    second = np.partition(scores, -2, axis=1)[:, -2, None] if scores.shape[1] > 1 else best - 1
+    lead = np.where(scores == best, best - second, scores - best)
+    rank = np.argsort(np.argsort(-lead, axis=0, kind="stable"), axis=0, kind="stable")
+    return ((rank < n_seeds) & (lead > 0)) | (rank == 0)
+
+
+class PoolKeeper(Baseline):
+    """Base of methods that keep their pool: scores are log-probabilities, ``_score_new`` answers rows outside the pool."""
+
+    def _keep(self, rows: Array, probabilities: Array, problem: Problem) -> None:
+        """Store the pool and its answers over the allowed classes; equal rows get the mean of their answers."""
+        _, group = np.unique(np.round(rows, 5), axis=0, return_inverse=True)
+        members = sparse.csr_matrix((np.ones(len(rows)), (group.ravel(), np.arange(len(rows)))))
+        mean = (members @ probabilities) / np.asarray(members.sum(axis=1)).reshape(-1, 1)
+        self.pool_rows_ = rows
+        self.pool_probabilities_ = np.zeros((len(rows), problem.n_classes))
+        self.pool_probabilities_[:, problem.allowed] = mean[group.ravel()]
+
+    def _keep_nothing(self, X: Array, problem: Problem) -> None:
+        """There is no pool: the inductive setting."""
+        self.pool_rows_ = X[:0]
+        self.pool_probabilities_ = np.zeros((0, problem.n_classes))
+
+    def _score_new(self, X: Array) -> Array:
+        """(N, C) scores of rows that are not in the pool; log-probabilities where there is a pool."""
+        raise NotImplementedError
+
+    def _score(self, X: Array) -> Array:
+        scores = np.asarray(self._score_new(X), dtype=np.float64)
+        if len(self.pool_rows_):
+            index = nearest(self.pool_rows_, 1, X)[0][:, 0]
+            known = np.abs(X - self.pool_rows_[index]).max(axis=1) < SAME_ROW
+            scores[known] = log_shares(self.pool_probabilities_[index[known]])
+        return scores
+
+    def _vote(self, X: Array, k: int) -> Array:
+        """(N, C) log of the mean answer of the k nearest pool rows, weighted by cosine."""
+        index, cosines = nearest(self.pool_rows_, k, X)
+        return log_shares(edges(index, row_shares(cosines), len(self.pool_rows_)) @ self.pool_probabilities_)
+
+    def _pool_scores(self, X: Array, problem: Problem) -> Array:
+        return log_shares(self.pool_probabilities_)
+
+    def _fit_sharpness(self, X: Array, problem: Problem) -> float:
+        """Answers of a pool are probabilities already; without a pool the shared rule holds."""
+        return 1.0 if len(self.pool_rows_) else super()._fit_sharpness(X, problem)
+
+
+def log_shares(probabilities: Array) -> Array:
+    """log p with a floor, so that a class that got nothing has a finite score."""
+    return np.log(np.maximum(probabilities, TINY))

@@ -1,0 +1,328 @@
+"""FIT, PREDICT: the estimator. It checks, calls the solver, stores what was learned, and warns where labels are doubtful."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from superproto.assembly import Assembly, Choices
+from superproto.errors import UserError
+from superproto.estimator import ZeroShotEstimator
+from superproto.inputs import Problem, name_of
+from superproto.rows import Array, ArrayRows
+from superproto.samples import Samples
+from superproto.solver.loop import Outcome, Schedule, Sweep, minimize
+
+PUBLISHED: dict[str, Any] = {
+    "prototypes": "free",
+    "whiten": False,
+    "discriminative_weight": 1.0,
+    "alignment_scale": None,
+    "code_ridge": 0.0,
+    "prior": None,
+    "temperature": 0.0,
+}
+
+
+class HPL(ZeroShotEstimator):
+    """Label the classes that nobody labeled: hierarchical prototype learning for zero-shot recognition.
+
+    Every class has a visual prototype p_j, made of super-prototypes D_v with the code z_j that makes its description a_j
+    out of D_c. Labeled samples place the prototypes of seen classes, the pool those of unseen ones; codes and
+    super-prototypes carry knowledge between them. With the defaults the objective is
+
+        J = - sum_labeled <x_i, p_y> + gamma [ - sum_pool Q_ij <x_i, p_j> + T sum Q log Q + r KL(Q'1 || N prior) ]
+            + sum_j kappa_j ( |p_j - z_j D_v|^2 + lam |a_j - z_j D_c|^2 ) / 2,        |p_j| = 1,
+
+    minimized block by block, each block exactly, so it never rises. :meth:`as_published` is the paper to the letter.
+
+    Parameters
+    ----------
+    rho : float in [0, 1), default=0.6
+        Samples against structure. Larger: prototypes follow the samples; smaller: their descriptions.
+    omega : float in [0, 1), default=0.5
+        Semantic against visual space in the codes. Larger: codes explain the descriptions first.
+    alpha : float in [0, 1), default=0.6
+        Unseen against seen part. Larger: super-prototypes follow the unseen classes more.
+    theta : float in (0, 1] or None, default=None
+        Super-prototypes per class, q / (m + n). None: q = m, the paper's best.
+    max_iter : int, default=100
+        Outer iterations at most.
+    tol : float, default=1e-4
+        Stop when super-prototypes, or objective and labels, change less than this.
+    random_state : int or None, default=None
+        Seed of the K-means that starts super-prototypes when q != m, and of clustering starts.
+    candidates : "unseen", "all" or list of classes, default="unseen"
+        What an unlabeled sample may be. "all" is generalized zero-shot recognition.
+    whiten : bool or float, default=True
+        Whiten by the within-class covariance of the labeled samples; a number is its shrinkage (0.1 for True).
+    variant : "hpl" or "hpl1", default="hpl"
+        "hpl1" aligns in both directions (the paper's ablation); it always has free prototypes.
+    init : "means", "kmeans", "affinity" or fitted HPL, default="means"
+        Start of the unseen prototypes: predicted from descriptions, or pool clusters matched to these predictions.
+    order : "unseen" or "seen", default="unseen"
+        Which part an outer iteration does first.
+    alternate : bool, default=True
+        False: super-prototypes from the seen classes alone, then the unseen part once.
+    dictionary_solver : "blocks" or "gradient", default="blocks"
+        Exact block coordinates, or the paper's projected gradient with line search.
+    discriminative_weight : float, default=0.0
+        Weight of |X P' - C|^2, a regression onto the pseudo-labels (1 in the paper). Larger: first guesses confirm themselves.
+    alignment_scale : float or None, default=0.5
+        Pull of a class's code on its prototype, in average classes of samples. None: weight 1, as printed in the paper.
+    prior : "estimated", "uniform", array of shape (C,) or None, default="estimated"
+        How many pool samples each class is expected to have. None: no expectation.
+    prototypes : "unit" or "free", default="unit"
+        On the sphere, or where the objective puts them (the paper).
+    temperature : float, default=0.01
+        Softness of the assignment of pool samples; 0 is a hard one.
+    relaxation : float in [0, 1), default=0.9
+        How firmly class sizes are held to the prior: 0 not at all, near 1 exactly.
+    code_ridge : float, default=0.0
+        Added to the code's least squares. Larger: codes lean on more super-prototypes, each a little.
+    verbose : int, default=0
+        1: a line for each outer iteration on standard error.
+    callback : callable or None, default=None
+        Called with a ``Sweep`` (iteration, objective, labels_changed, state) after each outer iteration.
+    checkpoint : path or None, default=None
+        File that keeps the last outer iteration, so that an interrupted fit resumes.
+
+    Attributes
+    ----------
+    transduction_ : array of shape (N,)
+        A class for every sample: given labels kept, the others found.
+    label_distributions_ : array of shape (N, C)
+        The same with doubt; rows sum to 1.
+    visual_prototypes_ : array of shape (C, d)
+        In the whitened space.
+    codes_ : array of shape (C, q)
+    visual_super_prototypes_, semantic_super_prototypes_ : arrays of shape (q, d) and (q, k)
+    objective_ : array of shape (n_iter_,)
+        After each outer iteration; never rises.
+    class_prior_ : array of shape (C,)
+        Share of the pool found for each class.
+    classes_ : array of shape (C,)
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> from superproto import HPL
+    >>> from superproto.datasets import digits
+    >>> task = digits(unseen=(3, 6, 7))
+    >>> model = HPL().fit(task.X, task.y, semantics=task.semantics)
+    >>> bool((model.transduction_ == task.truth)[task.y == -1].mean() > 0.9)
+    True
+
+    References
+    ----------
+    Zhang, Gui, Zhu, Zhao, Liu: Hierarchical Prototype Learning for Zero-Shot Recognition. IEEE TMM, 2020.
+    """
+
+    def __init__(
+        self,
+        rho: float = 0.6,
+        omega: float = 0.5,
+        alpha: float = 0.6,
+        theta: float | None = None,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        candidates: Any = "unseen",
+        whiten: bool | float = True,
+        variant: str = "hpl",
+        init: Any = "means",
+        order: str = "unseen",
+        alternate: bool = True,
+        dictionary_solver: str = "blocks",
+        discriminative_weight: float = 0.0,
+        alignment_scale: float | None = 0.5,
+        prior: Any = "estimated",
+        prototypes: str = "unit",
+        temperature: float = 0.01,
+        relaxation: float = 0.9,
+        code_ridge: float = 0.0,
+        verbose: int = 0,
+        callback: Callable[[Sweep], None] | None = None,
+        checkpoint: Any = None,
+    ) -> None:
+        self.rho = rho
+        self.omega = omega
+        self.alpha = alpha
+        self.theta = theta
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.candidates = candidates
+        self.whiten = whiten
+        self.variant = variant
+        self.init = init
+        self.order = order
+        self.alternate = alternate
+        self.dictionary_solver = dictionary_solver
+        self.discriminative_weight = discriminative_weight
+        self.alignment_scale = alignment_scale
+        self.prior = prior
+        self.prototypes = prototypes
+        self.temperature = temperature
+        self.relaxation = relaxation
+        self.code_ridge = code_ridge
+        self.verbose = verbose
+        self.callback = callback
+        self.checkpoint = checkpoint
+
+    @classmethod
+    def as_published(cls, **overrides: Any) -> HPL:
+        """The paper to the letter: unit features, no whitening, hard labels, free prototypes, its peak parameters."""
+        return cls(**{**PUBLISHED, **overrides})
+
+    def fit(self, X: Any, y: Any, semantics: Any = None, class_names: Any = None) -> HPL:
+        """Learn from the labeled rows and label the others; see :class:`ZeroShotEstimator.fit` for the arguments."""
+        X, problem = self._check(X, y, semantics, class_names)
+        choices = self._choices(problem)
+        self._store_classes(problem)
+        self.metric_ = self._metric(X, problem)
+        assembly = Assembly(choices, ArrayRows, X, problem, self.metric_)
+        outcome = minimize(assembly.model, assembly.first_state(), self._schedule(), self._reporter())
+        self._store(outcome, assembly)
+        self.sharpness_ = 1 / self.temperature if assembly.is_soft else self._fit_sharpness(X, problem)
+        self._label_pool(X, problem)
+        self._warn(problem, outcome)
+        return self
+
+    def _score(self, X: Array) -> Array:
+        """(N, C) <x, p_j>, stretched, plus each class's advantage; in float64, so that no chunking changes a label."""
+        samples = Samples(ArrayRows(X, dtype=np.float64), self.metric_)
+        return samples.scores(self.scoring_prototypes_) + self.class_bias_
+
+    def _score_rows(self, X: Array) -> Array:
+        return self._score(X)
+
+    def _choices(self, problem: Problem) -> Choices:
+        """The parameters, checked, as the solver takes them."""
+        for name in ("rho", "omega", "alpha"):
+            if not 0 <= getattr(self, name) < 1:
+                raise UserError(f"{name} is {getattr(self, name)}, but it must be at least 0 and below 1.")
+        for name, known in _OPTIONS.items():
+            if isinstance(getattr(self, name), str) and getattr(self, name) not in known:
+                raise UserError(f"{name} is '{getattr(self, name)}', but it is one of {', '.join(known)}.")
+        if not 0 <= self.relaxation < 1:
+            raise UserError(f"relaxation is {self.relaxation}, but it must be at least 0 and below 1.")
+        if self.max_iter < 1:
+            raise UserError(f"max_iter is {self.max_iter}, but at least 1 iteration is needed.")
+        return Choices(
+            beta=self.rho / (1 - self.rho),
+            lam=self.omega / (1 - self.omega),
+            gamma=self.alpha / (1 - self.alpha),
+            q=self._number_of_super_prototypes(problem),
+            bidirectional=self.variant == "hpl1",
+            unit=self.prototypes == "unit" and self.variant == "hpl",
+            init=self.init,
+            alternate=self.alternate,
+            dictionary_solver=self.dictionary_solver,
+            discriminative=float(self.discriminative_weight),
+            alignment_scale=self.alignment_scale,
+            prior=self.prior,
+            temperature=float(self.temperature),
+            relaxation=float(self.relaxation),
+            code_ridge=float(self.code_ridge),
+            seed=self._seed(),
+        )
+
+    def _number_of_super_prototypes(self, problem: Problem) -> int:
+        total, seen = problem.n_classes, int(problem.seen.sum())
+        if self.theta is None:
+            return seen
+        q = round(self.theta * total)
+        if not 1 <= q <= total:
+            raise UserError(
+                f"theta is {self.theta}, which makes {q} super-prototypes; with {total} classes it must make 1 to {total}."
+            )
+        if q == total and seen < total:
+            warnings.warn(
+                f"theta is {self.theta}: as many super-prototypes as classes explain any prototype, so nothing is "
+                "transferred from seen to unseen classes. Leave theta at None.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return q
+
+    def _seed(self) -> int | None:
+        if self.random_state is None:
+            return None
+        if isinstance(self.random_state, (int, np.integer)):
+            return int(self.random_state)
+        return int(self.random_state.randint(2**31 - 1))
+
+    def _schedule(self) -> Schedule:
+        unit = self.prototypes == "unit" and self.variant == "hpl"
+        return Schedule(
+            max_iter=self.max_iter,
+            tol=self.tol,
+            unseen_first=self.order == "unseen",
+            alternate=self.alternate,
+            inner_iter=1 if unit else 20,
+            dictionary_sweeps=2 if unit else 20,
+        )
+
+    def _reporter(self) -> Callable[[Sweep], None] | None:
+        if not self.verbose:
+            return self.callback
+
+        def report(sweep: Sweep) -> None:
+            line = (
+                f"iteration {sweep.iteration}: objective {sweep.objective:.6g}, {sweep.labels_changed} labels changed"
+            )
+            print(line, file=sys.stderr)
+            if self.callback is not None:
+                self.callback(sweep)
+
+        return report
+
+    def _store(self, outcome: Outcome, assembly: Assembly) -> None:
+        state = outcome.state
+        self.visual_prototypes_ = state.P
+        self.codes_ = state.Z
+        self.visual_super_prototypes_ = state.D_v
+        self.semantic_super_prototypes_ = state.D_c
+        self.objective_ = np.array(outcome.objective)
+        self.n_iter_ = len(outcome.objective)
+        self.scoring_prototypes_, self.class_bias_ = assembly.scoring(state)
+        self.class_prior_ = assembly.class_prior(state)
+
+    def _warn(self, problem: Problem, outcome: Outcome) -> None:
+        """Say it when the pool's labels look wrong: classes that nobody took, a class that took nearly everything."""
+        labels = self.transduction_[problem.asked]
+        if len(labels) < 2 * problem.allowed.sum():
+            if 0 < len(labels) < problem.allowed.sum():
+                warnings.warn(
+                    f"{len(labels)} samples for {int(problem.allowed.sum())} candidate classes: some must stay empty; "
+                    "their prototypes come from their descriptions.",
+                    UserWarning,
+                    stacklevel=3,
+                )
+            return
+        counts = np.array([np.count_nonzero(labels == name) for name in self.classes_])
+        targets = problem.allowed & ~problem.seen if (problem.allowed & ~problem.seen).any() else problem.allowed
+        empty, top = int((counts[targets] == 0).sum()), int(counts.argmax())
+        if empty:
+            cure = "Features look uncentered: try whiten=True." if self.whiten is False else "Check their descriptions."
+            warnings.warn(
+                f"{empty} of {int(targets.sum())} classes received no sample (largest: {name_of(self.classes_, top)} with "
+                f"{counts[top] / len(labels):.0%}). {cure}",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
+_OPTIONS = {
+    "variant": ("hpl", "hpl1"),
+    "init": ("means", "kmeans", "affinity"),
+    "order": ("unseen", "seen"),
+    "dictionary_solver": ("blocks", "gradient"),
+    "prototypes": ("unit", "free"),
+    "prior": ("estimated", "uniform"),
+}

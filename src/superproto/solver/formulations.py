@@ -1,0 +1,325 @@
+"""Two models that share codes, super-prototypes and the loop, and differ in the assignment and prototype blocks.
+
+``Published`` is the paper: hard pseudo-labels, prototypes where the objective puts them. ``Spherical`` has unit
+prototypes and soft assignments towards a class prior. ``Bidirectional`` is the paper's HPL1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from superproto.rows import Array
+from superproto.samples import Samples
+from superproto.solver import bidirectional, blocks, spherical, transport
+from superproto.solver.blocks import Spectrum
+
+
+class State(NamedTuple):
+    """The unknowns. Pool quantities are over all C classes, zero where a class is no candidate."""
+
+    P: Array
+    Z: Array
+    D_v: Array
+    D_c: Array
+    labels: Array
+    masses: Array
+    sums: Array
+    log_scaling: Array
+    prior: Array
+    confusion: float
+
+
+@dataclass(frozen=True)
+class Given:
+    """What stays fixed during a fit: descriptions, masks, labeled sums, the pool, the weights."""
+
+    A: Array
+    seen: Array
+    allowed: Array
+    counts: Array
+    sums: Array
+    pool: Samples | None
+    kappa: Array
+    beta: float
+    lam: float
+    gamma: float
+    discriminative: float
+    ridge: float
+    dictionary_solver: str
+    spectra: dict[tuple[bool, bool], Spectrum]
+    constant: float
+
+    @cached_property
+    def hollow(self) -> Array:
+        """(C,) classes that no sample can reach: their prototype comes from their description alone."""
+        return ~self.seen & ~(self.allowed if self.pool is not None else np.zeros_like(self.allowed))
+
+    @cached_property
+    def pool_weight(self) -> Array:
+        """(C,) how much a pool sample counts in a class's own system (an unseen class's system is divided by gamma)."""
+        return np.where(self.seen, self.gamma, 1.0)
+
+    @cached_property
+    def domain_weight(self) -> Array:
+        """(C,) 1 for seen, gamma for unseen classes: the weight of the class's part of the objective."""
+        return np.where(self.seen, 1.0, self.gamma)
+
+    def kind(self, members: Array) -> list[tuple[Spectrum | None, Array]]:
+        """Split class numbers by which Gram matrix they feel."""
+        reached = self.allowed if self.pool is not None else np.zeros_like(self.allowed)
+        kinds = [(bool(s), bool(r)) for s, r in {(s, r) for s, r in zip(self.seen[members], reached[members])}]
+        chosen = []
+        for seen, pooled in sorted(kinds):
+            inside = members[(self.seen[members] == seen) & (reached[members] == pooled)]
+            chosen.append((self.spectra.get((seen, pooled)), inside))
+        return chosen
+
+
+class Formulation:
+    """Codes, super-prototypes and alignment as in the paper; subclasses add prototypes, assignment and encoding."""
+
+    def __init__(self, given: Given) -> None:
+        self.given = given
+
+    # -- blocks ----------------------------------------------------------------------------------------------------
+
+    def assign(self, state: State) -> State:
+        """The pool block: labels, masses and sums for the current prototypes."""
+        raise NotImplementedError
+
+    def prototypes(self, state: State, members: Array) -> State:
+        """The P block of some classes."""
+        raise NotImplementedError
+
+    def encoding(self, state: State) -> float:
+        """The samples' part of the objective."""
+        raise NotImplementedError
+
+    def codes(self, state: State, members: Array) -> State:
+        """The Z block of some classes; a hollow class's code comes from its description, its prototype from its code."""
+        given, Z, P = self.given, state.Z.copy(), state.P
+        hollow = members[given.hollow[members]]
+        filled = members[~given.hollow[members]]
+        Z[filled] = blocks.update_codes(
+            P[filled], given.A[filled], Z[filled], state.D_v, state.D_c, given.lam, given.ridge
+        )
+        if len(hollow):
+            Z[hollow] = blocks.codes_of_descriptions(given.A[hollow], state.D_c, given.ridge / max(given.lam, 1e-300))
+            P = P.copy()
+            P[hollow] = Z[hollow] @ state.D_v
+        return state._replace(Z=Z, P=P)
+
+    def super_prototypes(self, state: State, tol: float, max_sweeps: int) -> State:
+        """The D_v and D_c blocks: least squares with every row in the unit ball."""
+        given = self.given
+        weight = given.kappa * given.domain_weight
+        visual = np.where(given.hollow, 0.0, weight)
+        solve = blocks.dictionary_by_blocks if given.dictionary_solver == "blocks" else blocks.dictionary_by_gradient
+        Z_v, Z_c = state.Z * visual[:, None], state.Z * weight[:, None]
+        D_v = solve(state.D_v, Z_v.T @ state.Z, Z_v.T @ state.P, tol, max_sweeps)
+        D_c = state.D_c
+        if given.lam > 0:
+            D_c = solve(state.D_c, Z_c.T @ state.Z, Z_c.T @ given.A, tol, max_sweeps)
+        return state._replace(D_v=D_v, D_c=D_c)
+
+    # -- objective -------------------------------------------------------------------------------------------------
+
+    def misalignment(self, state: State) -> Array:
+        """(C,) ||p_j - z_j D_v||^2 + lam ||a_j - z_j D_c||^2 + ridge ||z_j||^2; a hollow class's visual part is 0."""
+        given = self.given
+        visual = ((state.P - state.Z @ state.D_v) ** 2).sum(axis=1)
+        semantic = ((given.A - state.Z @ state.D_c) ** 2).sum(axis=1)
+        return np.asarray(visual + given.lam * semantic + given.ridge * (state.Z**2).sum(axis=1))
+
+    def objective(self, state: State) -> float:
+        """Psi on the paper's scale: divided by (1 + beta)(1 + lam)(1 + gamma)."""
+        given = self.given
+        aligned = float((given.kappa * given.domain_weight) @ self.misalignment(state))
+        return (self.encoding(state) + aligned) / ((1 + given.beta) * (1 + given.lam) * (1 + given.gamma))
+
+    def reach(self, state: State) -> tuple[Array, Array]:
+        """Effective counts (C,) and sums (C, d) of each class: labeled samples plus its share of the pool."""
+        weight = self.given.pool_weight
+        return self.given.counts + weight * state.masses, self.given.sums + weight[:, None] * state.sums
+
+
+class Published(Formulation):
+    """Hard labels and free prototypes: Algorithm 1's own blocks (t = discriminative weight, 1 in the paper)."""
+
+    def assign(self, state: State) -> State:
+        """label_i = argmin_j ||p_j||^2 - 2 (1 + t) <p_j, x_i>."""
+        given = self.given
+        if given.pool is None:
+            return state
+        columns = np.flatnonzero(given.allowed)
+        P = state.P[columns]
+        answer = given.pool.assign(2 * (1 + given.discriminative) * P, -(P**2).sum(axis=1), 0.0)
+        masses, sums = np.zeros(len(state.P)), np.zeros_like(state.P)
+        masses[columns], sums[columns] = answer.masses, answer.sums
+        return state._replace(labels=columns[answer.labels], masses=masses, sums=sums)
+
+    def prototypes(self, state: State, members: Array) -> State:
+        counts, sums = self.reach(state)
+        P = state.P.copy()
+        for spectrum, inside in self.given.kind(members):
+            if spectrum is not None:
+                P[inside] = self._solve(state, spectrum, inside, counts[inside], sums[inside])
+        return state._replace(P=P)
+
+    def _solve(self, state: State, spectrum: Spectrum, inside: Array, counts: Array, sums: Array) -> Array:
+        given = self.given
+        target = state.Z[inside] @ state.D_v
+        return blocks.update_prototypes(
+            spectrum, counts, sums, target, given.beta, given.kappa[inside], given.discriminative
+        )
+
+    def encoding(self, state: State) -> float:
+        given, cost = self.given, self.given.constant
+        counts, sums = self.reach(state)
+        for spectrum, inside in given.kind(np.arange(len(state.P))):
+            if spectrum is None:
+                continue
+            P, weight = state.P[inside], float(given.domain_weight[inside][0])
+            stretched = blocks.quadratic_form(P, spectrum)
+            cost += weight * blocks.encoding_cost(
+                P, counts[inside], sums[inside], stretched, given.discriminative
+            )
+        return given.beta * cost
+
+
+class Bidirectional(Published):
+    """HPL1: the alignment in both directions."""
+
+    def _solve(self, state: State, spectrum: Spectrum, inside: Array, counts: Array, sums: Array) -> Array:
+        given = self.given
+        return bidirectional.update_prototypes(
+            state.P[inside], spectrum, counts, sums, state.Z[inside], state.D_v,
+            given.beta, given.kappa[inside], given.discriminative,
+        )  # fmt: skip
+
+    def codes(self, state: State, members: Array) -> State:
+        given, Z, P = self.given, state.Z.copy(), state.P.copy()
+        hollow = members[given.hollow[members]]
+        filled = members[~given.hollow[members]]
+        Z[filled] = bidirectional.update_codes(P[filled], given.A[filled], state.D_v, state.D_c, given.lam)
+        if len(hollow):
+            Z[hollow] = bidirectional.codes_of_descriptions(given.A[hollow], state.D_v, state.D_c, given.lam)
+            P[hollow] = bidirectional.prototypes_of_codes(Z[hollow], state.D_v)
+        return state._replace(Z=Z, P=P)
+
+    def super_prototypes(self, state: State, tol: float, max_sweeps: int) -> State:
+        root = np.sqrt(self.given.kappa * self.given.domain_weight)[:, None]
+        D_v = bidirectional.update_dictionary(root * state.Z, root * state.P)
+        D_c = bidirectional.update_dictionary(root * state.Z, root * self.given.A) if self.given.lam > 0 else state.D_c
+        return state._replace(D_v=D_v, D_c=D_c)
+
+    def misalignment(self, state: State) -> Array:
+        given = self.given
+        visual = ((state.P @ state.D_v.T - state.Z) ** 2).sum(axis=1)
+        semantic = ((given.A @ state.D_c.T - state.Z) ** 2).sum(axis=1)
+        return np.asarray(super().misalignment(state) + visual + given.lam * semantic)
+
+
+@dataclass(frozen=True)
+class Softness:
+    """Temperature T, relaxation f, and how the class prior is found: (masses of the candidates) -> (prior, its cost / r)."""
+
+    temperature: float
+    relaxation: float
+    prior: str
+    levels: Array
+    pseudo_count: float
+    max_passes: int = 60
+
+
+class Spherical(Formulation):
+    """Unit prototypes, soft assignment towards a prior; the discriminative term has weight eta (0: means)."""
+
+    def __init__(self, given: Given, softness: Softness) -> None:
+        super().__init__(given)
+        self.softness = softness
+        self.stretch = 1 + 2 * given.discriminative
+
+    def assign(self, state: State) -> State:
+        given, soft = self.given, self.softness
+        if given.pool is None:
+            return state
+        columns = np.flatnonzero(given.allowed)
+        P = self.stretch * state.P[columns]
+        ceiling = state.confusion - float((state.sums[columns] * P).sum()) if len(state.labels) else np.inf
+        found = transport.update_assignment(
+            given.pool, P, state.prior, state.log_scaling, soft.temperature, soft.relaxation, ceiling, soft.max_passes
+        )
+        masses, sums = np.zeros(len(state.P)), np.zeros_like(state.P)
+        masses[columns], sums[columns] = found.answer.masses, found.answer.sums
+        moved = state._replace(
+            labels=columns[found.answer.labels], masses=masses, sums=sums,
+            log_scaling=found.log_scaling, confusion=found.confusion,
+        )  # fmt: skip
+        return self._with_prior(moved, columns)
+
+    def _with_prior(self, state: State, columns: Array) -> State:
+        """The pi block, exact for the current masses; the objective's KL term moves with it."""
+        soft = self.softness
+        masses = state.masses[columns]
+        if soft.prior == "smoothed":
+            prior = transport.smoothed_prior(masses, soft.pseudo_count)
+        elif soft.prior == "two-level":
+            prior = transport.two_level_prior(masses, soft.levels, soft.pseudo_count)
+        else:
+            return state
+        r = transport.relaxation_weight(soft.temperature, soft.relaxation)
+        change = -float(masses @ (np.log(prior) - np.log(state.prior)))
+        return state._replace(prior=prior, confusion=state.confusion + r * change)
+
+    def _prior_cost(self, state: State) -> float:
+        """What the pseudo-counts add: -r a sum_j log pi_j (smoothed), -r sum_l a_l log s_l (two-level)."""
+        soft = self.softness
+        if soft.prior not in {"smoothed", "two-level"} or soft.pseudo_count == 0:
+            return 0.0
+        r = transport.relaxation_weight(soft.temperature, soft.relaxation)
+        if soft.prior == "smoothed":
+            return -r * soft.pseudo_count * float(np.log(state.prior).sum())
+        sizes = np.bincount(soft.levels)
+        shares = np.bincount(soft.levels, state.prior)
+        return -r * soft.pseudo_count * float((sizes / sizes.sum()) @ np.log(shares))
+
+    def prototypes(self, state: State, members: Array) -> State:
+        given = self.given
+        _, sums = self.reach(state)
+        P = state.P.copy()
+        target = state.Z @ state.D_v
+        kappa = given.kappa
+        for spectrum, inside in given.kind(members):
+            if given.hollow[inside].any():
+                continue
+            if given.discriminative == 0 or spectrum is None:
+                P[inside] = spherical.update_prototypes(
+                    sums[inside], target[inside], given.beta, kappa[inside], P[inside]
+                )
+            else:
+                P[inside] = spherical.update_discriminative(
+                    spectrum, sums[inside], target[inside], given.beta, kappa[inside], given.discriminative, P[inside]
+                )
+        return state._replace(P=P)
+
+    def misalignment(self, state: State) -> Array:
+        return super().misalignment(state) / 2
+
+    def encoding(self, state: State) -> float:
+        given = self.given
+        labeled = -self.stretch * float((given.sums * state.P).sum())
+        pool = 0.0
+        if given.pool is not None and len(state.labels):
+            pool = state.confusion + self._prior_cost(state) - self.stretch * float((state.sums * state.P).sum())
+        bent = 0.0
+        if given.discriminative > 0:
+            for spectrum, inside in given.kind(np.arange(len(state.P))):
+                if spectrum is not None:
+                    weight = float(given.domain_weight[inside][0])
+                    bent += weight * given.discriminative * blocks.quadratic_form(state.P[inside], spectrum)
+        return given.beta * (labeled + given.gamma * pool + bent)

@@ -1,0 +1,79 @@
+"""Soft assignment towards a class prior: semi-relaxed entropic transport, in the log domain, certified.
+
+    Q = argmin  -<Q, S> + T sum Q log Q + r KL(Q'1 || N pi),     rows of Q sum to 1,     f = r / (r + T)
+
+Only n-vectors travel: g, the log-scaling of the columns. f = 0 is the free softmax, f = 1 a balanced assignment.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp, xlogy
+
+from superproto.rows import Array
+from superproto.samples import Assignment, Samples
+
+
+class Transport(NamedTuple):
+    """An assignment with what the objective needs: ``confusion`` = T sum Q log Q + r KL(Q'1 || N pi), free of P."""
+
+    answer: Assignment
+    log_scaling: Array
+    confusion: float
+    passes: int
+
+
+def relaxation_weight(T: float, f: float) -> float:
+    """r = T f / (1 - f)."""
+    return T * f / (1 - f)
+
+
+def update_assignment(
+    samples: Samples, P: Array, prior: Array, g: Array, T: float, f: float, ceiling: float, max_passes: int
+) -> Transport:
+    """Iterate  log c_j = g_j + logsumexp_i(S_ij / T + a_i),   g_j <- f (g_j + log(N pi_j) - log c_j)   from a warm start.
+
+    Stops when the certificate  r N KL(c / N || pi~),  pi~_j ~ pi_j exp(-T g_j / r), is below 1e-4 T N and the value is at
+    most ``ceiling``, what the old Q is worth under the new P: then the objective cannot have risen.
+    """
+    r, n_samples = relaxation_weight(T, f), float(samples.n)
+    expected = n_samples * prior
+    for passes in range(1, max_passes + 1):
+        answer = samples.assign(P, T * g, T, with_sums=False)
+        value = _value(answer, g, T, r, expected)
+        if f == 0 or passes == max_passes:
+            break
+        if _gap(answer.masses, g, prior, T, r) <= 1e-4 * T * n_samples and value <= ceiling:
+            break
+        g = f * (g + np.log(expected) - np.log(np.maximum(answer.masses, 1e-300)))
+    answer = samples.assign(P, T * g, T)
+    value = _value(answer, g, T, r, expected)
+    return Transport(answer, g, value + float((answer.sums * P).sum()), passes + 1)
+
+
+def _value(answer: Assignment, g: Array, T: float, r: float, expected: Array) -> float:
+    """T sum a_i + T <g, c> + r sum c_j log(c_j / (N pi_j)), with T sum a_i = -(value of the softmax)."""
+    spread = float((xlogy(answer.masses, answer.masses) - answer.masses * np.log(expected)).sum())
+    return -answer.value + T * float(g @ answer.masses) + r * spread
+
+
+def _gap(masses: Array, g: Array, prior: Array, T: float, r: float) -> float:
+    """An upper bound on value - optimum, from n-vectors alone."""
+    tilted = np.log(prior) - (T / r) * g
+    tilted -= logsumexp(tilted)
+    shares = masses / masses.sum()
+    return r * float(masses.sum()) * float((xlogy(shares, shares) - shares * tilted).sum())
+
+
+def smoothed_prior(masses: Array, pseudo: float) -> Array:
+    """pi_j = (c_j + a) / (N + n a): exact minimizer with -r a sum log pi_j in the objective; a -> inf: uniform."""
+    return np.asarray((masses + pseudo) / (masses.sum() + len(masses) * pseudo))
+
+
+def two_level_prior(masses: Array, levels: Array, pseudo: float) -> Array:
+    """pi_j = s_l / n_l, s_l = (C_l + a_l) / (N + sum a): the share of a level is free, inside it classes are equal."""
+    sizes = np.bincount(levels)
+    level_mass = np.bincount(levels, masses) + pseudo * sizes / sizes.sum()
+    return np.asarray((level_mass / level_mass.sum() / sizes)[levels])
