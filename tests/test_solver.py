@@ -1,0 +1,283 @@
+"""Definitions: every block of the solver against an independent solver, a closed form, or the meaning of a minimum."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import linalg
+
+from superproto.rows import ArrayRows
+from superproto.samples import Samples
+from superproto.solver import bidirectional, blocks, spherical, start, transport
+from superproto.whitening import Metric, learn_metric
+
+BETA, LAM = 1.5, 0.8
+
+
+@pytest.fixture(params=[(40, 7), (5, 9)], ids=["N>d", "N<d"])
+def scene(request):
+    """Random samples of a few classes, with codes and super-prototypes."""
+    n, d = request.param
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, d))
+    labels = np.arange(n) % 4
+    C = np.eye(4)[labels]
+    return {
+        "X": X, "C": C, "counts": C.sum(axis=0), "sums": C.T @ X, "rng": rng,
+        "P": rng.normal(size=(4, d)), "A": rng.normal(size=(4, 6)), "Z": rng.normal(size=(4, 3)),
+        "D_v": blocks.project_rows(rng.normal(size=(3, d))), "D_c": blocks.project_rows(rng.normal(size=(3, 6))),
+        "spectrum": blocks.spectrum_of_rows(X) if n < d else blocks.spectrum_of_gram(X.T @ X),
+    }  # fmt: skip
+
+
+def nudges_raise(value, point, rng, tol=1e-9):
+    """No small step in any direction lowers ``value`` at ``point``."""
+    best = value(point)
+    for size in (1e-1, 1e-3, 1e-5):
+        for _ in range(20):
+            step = rng.normal(size=point.shape)
+            assert value(point + size * step / np.linalg.norm(step)) >= best - tol * abs(best)
+
+
+def encoding(scene, P, t=1.0):
+    X, C = scene["X"], scene["C"]
+    return t * ((X @ P.T - C) ** 2).sum() + ((X - C @ P) ** 2).sum()
+
+
+def align(scene, P, Z, D_v, D_c):
+    return ((P - Z @ D_v) ** 2).sum() + LAM * ((scene["A"] - Z @ D_c) ** 2).sum()
+
+
+def test_prototypes_solve_the_sylvester_equation(scene):
+    X, C, Z, D_v = scene["X"], scene["C"], scene["Z"], scene["D_v"]
+    P = blocks.update_prototypes(scene["spectrum"], scene["counts"], scene["sums"], Z @ D_v, BETA, np.ones(4), 1.0)
+    left, right = BETA * X.T @ X + np.eye(X.shape[1]), BETA * C.T @ C
+    expected = linalg.solve_sylvester(left, right, 2 * BETA * X.T @ C + (Z @ D_v).T).T
+    np.testing.assert_allclose(P, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("t", [0.0, 0.3, 1.0])
+def test_prototypes_are_a_minimum_of_their_block(scene, t):
+    kappa = np.array([1.0, 2.0, 0.5, 7.0])
+    target = scene["Z"] @ scene["D_v"]
+    P = blocks.update_prototypes(scene["spectrum"], scene["counts"], scene["sums"], target, BETA, kappa, t)
+
+    def value(P):
+        return BETA * encoding(scene, P, t) + (kappa[:, None] * (P - target) ** 2).sum()
+
+    nudges_raise(value, P, scene["rng"])
+
+
+def test_thin_and_dense_spectra_give_the_same_prototypes():
+    rng = np.random.default_rng(0)
+    X, counts, sums = rng.normal(size=(6, 20)), np.array([4.0, 2.0]), rng.normal(size=(2, 20))
+    target = rng.normal(size=(2, 20))
+    answers = [
+        blocks.update_prototypes(spectrum, counts, sums, target, BETA, np.ones(2), 1.0)
+        for spectrum in (blocks.spectrum_of_rows(X), blocks.spectrum_of_gram(X.T @ X))
+    ]
+    np.testing.assert_allclose(*answers, atol=1e-8)
+
+
+def test_encoding_cost_needs_no_sample(scene):
+    P, X = scene["P"], scene["X"]
+    stretched = blocks.quadratic_form(P, scene["spectrum"])
+    cost = blocks.encoding_cost(P, scene["counts"], scene["sums"], stretched, 0.7) + 0.7 * len(X) + (X**2).sum()
+    assert cost == pytest.approx(encoding(scene, P, 0.7), rel=1e-12)
+
+
+def test_codes_are_a_minimum_of_their_block(scene):
+    P, A, D_v, D_c = (scene[name] for name in ("P", "A", "D_v", "D_c"))
+    Z = blocks.update_codes(P, A, scene["Z"], D_v, D_c, LAM)
+    nudges_raise(lambda Z: align(scene, P, Z, D_v, D_c), Z, scene["rng"])
+
+
+def test_codes_never_raise_the_objective_when_super_prototypes_repeat(scene):
+    D_v, D_c = np.repeat(scene["D_v"], 3, axis=0), np.repeat(scene["D_c"], 3, axis=0)
+    Z = scene["rng"].normal(size=(4, 9))
+    before = align(scene, scene["P"], Z, D_v, D_c)
+    for _ in range(5):
+        Z = blocks.update_codes(scene["P"], scene["A"], Z, D_v, D_c, LAM)
+        after = align(scene, scene["P"], Z, D_v, D_c)
+        assert after <= before * (1 + 1e-10)
+        before = after
+
+
+def dictionary_problem(rng, q=6, d=5, classes=9):
+    Z, P = rng.normal(size=(classes, q)), 3 * rng.normal(size=(classes, d))
+    return blocks.project_rows(rng.normal(size=(q, d))), Z.T @ Z, Z.T @ P
+
+
+def test_both_dictionary_solvers_reach_the_same_objective():
+    D, G, B = dictionary_problem(np.random.default_rng(3))
+    by_blocks = blocks.dictionary_by_blocks(D, G, B, 1e-12, 5000)
+    by_gradient = blocks.dictionary_by_gradient(D, G, B, 1e-12, 20000)
+    assert blocks.dictionary_objective(by_gradient, G, B) == pytest.approx(
+        blocks.dictionary_objective(by_blocks, G, B), rel=1e-8
+    )
+
+
+def test_dictionary_satisfies_its_optimality_certificate():
+    D, G, B = dictionary_problem(np.random.default_rng(4))
+    D = blocks.dictionary_by_blocks(D, G, B, 1e-13, 5000)
+    multipliers = ((B - G @ D) * D).sum(axis=1)
+    slack = 1 - np.linalg.norm(D, axis=1)
+    assert slack.min() >= -1e-12
+    assert multipliers.min() >= -1e-8
+    np.testing.assert_allclose(multipliers * slack, 0, atol=1e-7)
+    free = slack > 1e-9
+    np.testing.assert_allclose((G @ D)[free], B[free], atol=1e-6)
+    np.testing.assert_allclose((G + np.diag(multipliers)) @ D, B, atol=1e-6)
+
+
+@pytest.mark.parametrize("solve", [blocks.dictionary_by_blocks, blocks.dictionary_by_gradient])
+def test_every_dictionary_sweep_lowers_the_objective(solve):
+    D, G, B = dictionary_problem(np.random.default_rng(5))
+    values = [blocks.dictionary_objective(D, G, B)]
+    for _ in range(20):
+        D = solve(D, G, B, 0.0, 1)
+        values.append(blocks.dictionary_objective(D, G, B))
+    assert np.diff(values).max() <= 1e-10 * abs(values[-1])
+
+
+def align1(scene, P, Z, D_v, D_c):
+    both = ((P @ D_v.T - Z) ** 2).sum() + LAM * ((scene["A"] @ D_c.T - Z) ** 2).sum()
+    return align(scene, P, Z, D_v, D_c) + both
+
+
+def test_hpl1_codes_prototypes_and_dictionary_are_minima(scene):
+    P, A, D_v, D_c, Z = (scene[name] for name in ("P", "A", "D_v", "D_c", "Z"))
+    counts, sums, rng = scene["counts"], scene["sums"], scene["rng"]
+    codes = bidirectional.update_codes(P, A, D_v, D_c, LAM)
+    nudges_raise(lambda Z: align1(scene, P, Z, D_v, D_c), codes, rng)
+    solved = bidirectional.update_prototypes(P, scene["spectrum"], counts, sums, Z, D_v, BETA, np.ones(4), 1.0)
+    nudges_raise(lambda P: BETA * encoding(scene, P) + align1(scene, P, Z, D_v, D_c), solved, rng)
+    D = bidirectional.update_dictionary(Z, P)
+    nudges_raise(lambda D: align1(scene, P, Z, D, D_c), D, rng)
+    assert np.linalg.norm(D, axis=1).max() <= 1 + 1e-9
+
+
+def test_hpl1_prototypes_agree_with_one_dense_solve_per_class(scene):
+    X, Z, D_v = scene["X"], scene["Z"], scene["D_v"]
+    kappa = np.array([1.0, 3.0, 0.2, 1.0])
+    P = bidirectional.update_prototypes(
+        scene["P"], scene["spectrum"], scene["counts"], scene["sums"], Z, D_v, BETA, kappa, 1.0
+    )
+    for j in range(4):
+        left = BETA * X.T @ X + (kappa[j] + BETA * scene["counts"][j]) * np.eye(X.shape[1]) + kappa[j] * D_v.T @ D_v
+        right = 2 * BETA * scene["sums"][j] + 2 * kappa[j] * Z[j] @ D_v
+        np.testing.assert_allclose(P[j], np.linalg.solve(left, right), atol=1e-9)
+
+
+def test_hpl1_hollow_class_minimizes_code_and_prototype_together(scene):
+    A, D_v, D_c = scene["A"], scene["D_v"], scene["D_c"]
+    Z = bidirectional.codes_of_descriptions(A, D_v, D_c, LAM)
+    P = bidirectional.prototypes_of_codes(Z, D_v)
+    joint = np.concatenate([P, Z], axis=1)
+    d = P.shape[1]
+    nudges_raise(lambda joint: align1(scene, joint[:, :d], joint[:, d:], D_v, D_c), joint, scene["rng"])
+
+
+def test_hollow_codes_have_minimum_norm():
+    rng = np.random.default_rng(0)
+    A, D_c = rng.normal(size=(2, 3)), rng.normal(size=(8, 3))
+    Z = blocks.codes_of_descriptions(A, D_c)
+    np.testing.assert_allclose(Z @ D_c, A, atol=1e-10)
+    np.testing.assert_allclose(Z, np.linalg.lstsq(D_c.T, A.T, rcond=None)[0].T, atol=1e-10)
+
+
+@pytest.mark.parametrize("eta", [0.0, 0.05, 1.0])
+def test_unit_prototypes_are_a_minimum_on_the_sphere(scene, eta):
+    X, sums, target = scene["X"], scene["sums"], scene["Z"] @ scene["D_v"]
+    kappa = np.array([1.0, 2.0, 0.5, 7.0])
+    P_old = spherical.normalized(scene["P"], scene["P"])
+    if eta == 0:
+        P = spherical.update_prototypes(sums, target, BETA, kappa, P_old)
+    else:
+        P = spherical.update_discriminative(scene["spectrum"], sums, target, BETA, kappa, eta, P_old)
+    np.testing.assert_allclose(np.linalg.norm(P, axis=1), 1, atol=1e-9)
+
+    def value(P):
+        P = P / np.linalg.norm(P, axis=1, keepdims=True)
+        linear = (((1 + 2 * eta) * BETA * sums + kappa[:, None] * target) * P).sum()
+        return eta * BETA * ((X @ P.T) ** 2).sum() - linear
+
+    nudges_raise(value, P, scene["rng"], tol=1e-8)
+
+
+def pool_of(X):
+    return Samples(ArrayRows(X), Metric())
+
+
+@pytest.mark.parametrize("f", [0.0, 0.5, 0.9])
+def test_soft_assignment_is_the_minimum_of_its_objective(f):
+    rng = np.random.default_rng(1)
+    X, P, T = rng.normal(size=(30, 4)), rng.normal(size=(3, 4)), 0.2
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    prior = np.array([0.5, 0.3, 0.2])
+    found = transport.update_assignment(pool_of(X), P, prior, np.zeros(3), T, f, -np.inf, 4000)
+    r = transport.relaxation_weight(T, f)
+    S = X @ P.T
+
+    def value(Q):
+        c = Q.sum(axis=0)
+        return -(Q * S).sum() + T * (Q * np.log(Q)).sum() + r * (c * np.log(c / (30 * prior))).sum()
+
+    logits = S / T + found.log_scaling
+    Q = np.exp(logits - logits.max(axis=1, keepdims=True))
+    Q /= Q.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.answer.masses, Q.sum(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(found.answer.sums, Q.T @ X, atol=1e-9)
+    assert found.confusion - (found.answer.sums * P).sum() == pytest.approx(value(Q), rel=1e-9)
+    for _ in range(50):
+        other = Q * np.exp(1e-3 * rng.normal(size=Q.shape))
+        other /= other.sum(axis=1, keepdims=True)
+        assert value(other) >= value(Q) - 1e-10
+
+
+def test_prior_updates_are_minima_of_their_families():
+    rng = np.random.default_rng(2)
+    masses, a = np.array([10.0, 1.0, 4.0, 5.0]), 2.0
+
+    def smoothed(prior):
+        return -(masses @ np.log(prior)) - a * np.log(prior).sum()
+
+    best = transport.smoothed_prior(masses, a)
+    assert best.sum() == pytest.approx(1)
+    for _ in range(50):
+        other = best * np.exp(0.1 * rng.normal(size=4))
+        assert smoothed(other / other.sum()) >= smoothed(best)
+    levels = np.array([0, 0, 1, 1])
+    two = transport.two_level_prior(masses, levels, 0.0)
+    np.testing.assert_allclose(two, [11 / 40, 11 / 40, 9 / 40, 9 / 40])
+
+
+def test_predicted_prototypes_are_ridge_regression():
+    rng = np.random.default_rng(6)
+    A_s, P_s, A_u = rng.normal(size=(8, 5)), rng.normal(size=(8, 4)), rng.normal(size=(3, 5))
+    ridge = 0.1 * (A_s**2).sum() / 8
+    weights = np.linalg.solve(A_s.T @ A_s + ridge * np.eye(5), A_s.T @ P_s)
+    np.testing.assert_allclose(start.predict_prototypes(A_s, P_s, A_u), A_u @ weights, atol=1e-10)
+
+
+def test_samples_behind_a_metric_equal_whitened_rows():
+    """Folding the metric into prototypes and sums changes nothing but where the work is done."""
+    rng = np.random.default_rng(7)
+    X, labels = rng.normal(size=(50, 6)) + 2, np.arange(50) % 5
+    P = rng.normal(size=(3, 6))
+    for n_labeled in (50, 4):
+        known = np.where(np.arange(50) < n_labeled, labels % 2, -1)
+        metric = learn_metric(ArrayRows(X), known, 5)
+        samples = Samples(ArrayRows(X, chunk_rows=7), metric)
+        U = X / np.linalg.norm(X, axis=1, keepdims=True) - metric.mean
+        W = metric.forward(U)
+        W /= np.linalg.norm(W, axis=1, keepdims=True)
+        np.testing.assert_allclose(samples.materialize(), W, atol=1e-10)
+        np.testing.assert_allclose(samples.gram(), W.T @ W, atol=1e-9)
+        np.testing.assert_allclose(samples.scores(P), W @ P.T, atol=1e-10)
+        counts, sums = samples.class_sums(labels, 5)
+        np.testing.assert_allclose(sums, np.eye(5)[labels].T @ W, atol=1e-10)
+        hard = samples.assign(P, np.zeros(3), 0.0)
+        np.testing.assert_array_equal(hard.labels, (W @ P.T).argmax(axis=1))
+        np.testing.assert_allclose(hard.sums, np.eye(3)[hard.labels].T @ W, atol=1e-10)
+        assert hard.value == pytest.approx((W @ P.T).max(axis=1).sum())
