@@ -1,0 +1,18 @@
+"""The command line: each verb is one library call. Results go to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code: 0, 2 for the user's mistake, 130 for Ctrl-C, 1 for ours."""
+    try:
+        from .guard import run
+
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)

@@ -1,0 +1,87 @@
+"""What can go wrong, as an exit code and one line on standard error; a traceback only with SUPERPROTO_DEBUG=1."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from superproto.errors import UserError
+
+from . import screen
+
+__all__ = ["INTERRUPTED", "MISTAKE", "OK", "OURS", "run"]
+
+OK, OURS, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Carry out a command line (without the program's name) and return its exit code."""
+    with warnings.catch_warnings():
+        warnings.showwarning = _as_note
+        try:
+            code = _call(list(arguments) or ["--help"])
+            screen.flush_notes()
+            sys.stdout.flush()
+            return code
+        except KeyboardInterrupt:
+            return _fail("interrupted", INTERRUPTED)
+        except Exception as error:
+            if os.environ.get("SUPERPROTO_DEBUG") == "1":
+                raise
+            return _explain(error)
+        finally:
+            screen.drop_notes()
+
+
+def _call(arguments: list[str]) -> int:
+    import typer
+
+    from .app import complete_app
+
+    try:
+        command = typer.main.get_command(complete_app())
+        result = command.main(args=arguments, prog_name="superproto", standalone_mode=False)
+    except typer.Exit as leaving:
+        result = leaving.exit_code
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except SystemExit as leaving:
+        result = leaving.code
+    if result == INTERRUPTED:
+        raise KeyboardInterrupt
+    return result if isinstance(result, int) else OK
+
+
+def _explain(error: Exception) -> int:
+    if isinstance(error, BrokenPipeError):
+        # The reader of our output has gone; Python must not try to flush into it again while it shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OURS
+    if isinstance(error, UserError):
+        return _fail(str(error), MISTAKE)
+    # Typer's and Click's usage errors share no public base class over Typer's versions, but they share this method.
+    if hasattr(error, "format_message"):
+        return _fail(f"{error.format_message().rstrip('.?')}. {_where_help_is(error)}", MISTAKE)
+    if isinstance(error, OSError) and error.filename is not None:
+        return _fail(f"{error.filename}: {error.strerror}.", MISTAKE)
+    if isinstance(error, MemoryError):
+        return _fail(f"out of memory. {error}".strip(), OURS)
+    return _fail(f"{type(error).__name__}: {error} (SUPERPROTO_DEBUG=1 shows where)", OURS)
+
+
+def _where_help_is(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    return f"See: {context.command_path if context is not None else 'superproto'} --help"
+
+
+def _fail(message: str, code: int) -> int:
+    screen.drop_notes()
+    print(f"error: {screen.one_line(message)}", file=sys.stderr)
+    return code
+
+
+def _as_note(message: Warning | str, *_: Any, **__: Any) -> None:
+    screen.note(str(message))
