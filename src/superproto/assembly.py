@@ -1,4 +1,4 @@
-"""ASSEMBLE: from checked input to what the solver works on: fixed quantities (:class:`Given`) and a first :class:`State`."""
+"""ASSEMBLE: from checked input to what the solver works on: what is fixed (:class:`Given`) and a first :class:`State`."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Assembly:
         spectra, constant = self._spectra()
         return Given(
             A=self.A, seen=problem.seen, allowed=problem.allowed, counts=self.counts, sums=self.sums, pool=self.pool,
-            kappa=self._alignment_weights(), beta=choices.beta, lam=choices.lam, gamma=choices.gamma,
+            unit=choices.unit, kappa=self._alignment_weights(), beta=choices.beta, lam=choices.lam, gamma=choices.gamma,
             discriminative=choices.discriminative, ridge=choices.code_ridge,
             dictionary_solver=choices.dictionary_solver, spectra=spectra, constant=constant,
         )  # fmt: skip
@@ -92,7 +92,7 @@ class Assembly:
         return np.maximum(scale * compactness * np.where(seen, typical, pool), np.finfo(np.float64).tiny)
 
     def _spectra(self) -> tuple[dict[tuple[bool, bool], Spectrum], float]:
-        """Eigenpairs of the Gram matrices that classes feel, by (seen, reached by the pool); none when t = 0 and P is unit.
+        """Eigenpairs of the Gram matrices that classes feel, by (seen, reached by the pool); none for unit P at t = 0.
 
         The constant is t N + |X|^2 of both domains, which the published objective carries along.
         """
@@ -128,13 +128,13 @@ class Assembly:
         if kind == "two-level":
             levels = np.unique(levels, return_inverse=True)[1]
         pool_n = 0 if self.pool is None else self.pool.n
-        relaxation = 0.0 if choices.prior is None else choices.relaxation
+        relaxation = 0.0 if choices.prior is None or choices.temperature == 0 else choices.relaxation
         return Softness(choices.temperature, relaxation, kind, levels, pool_n / max(1, len(levels)))
 
     # -- the start -------------------------------------------------------------------------------------------------
 
     def first_state(self) -> State:
-        """Seen prototypes are class means; unseen ones are predicted from descriptions, never taken from the pool's truth."""
+        """Seen prototypes are class means; unseen ones are predicted from descriptions."""
         choices, seen = self.choices, self.problem.seen
         P = np.zeros_like(self.sums)
         P[seen] = self.sums[seen] / self.counts[seen, None]

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from superproto.errors import UserError
-from superproto.inputs import Problem, check_problem
+from superproto.inputs import Problem, check_problem, fingerprint
 from superproto.rows import Array, ArrayRows
 from superproto.whitening import SHRINKAGE, Metric, apply_metric, learn_metric
 
@@ -90,6 +90,15 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._distributions(self._masked(self._score_rows(self._check_rows(X))))
 
+    def save(self, path: Any, *, pool: bool = False) -> None:
+        """Write the fitted model to exactly this path, as safetensors; ``superproto.load_model`` reads it.
+
+        ``label_distributions_`` is left out unless ``pool=True``; so are ``callback`` and ``checkpoint``.
+        """
+        from superproto.persistence import save_model
+
+        save_model(self, path, pool=pool)
+
     # -- parts -----------------------------------------------------------------------------------------------------
 
     def _check(self, X: Any, y: Any, semantics: Any, class_names: Any) -> tuple[Array, Problem]:
@@ -102,10 +111,11 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
             )
         if not problem.seen.any():
             raise UserError("No sample is labeled: every class of y is unseen. Label samples of at least one class.")
+        self.data_hash_ = fingerprint(X, problem)
         return X, problem
 
     def _check_rows(self, X: Any, reset: bool = False) -> Array:
-        if getattr(X, "dtype", None) == object:
+        if getattr(X, "dtype", None) == np.dtype(object):
             _refuse_objects(X)
         X = validate_data(self, X, dtype=FLOATS, reset=reset)
         if reset and not X.any():

@@ -1,4 +1,4 @@
-"""FIT, PREDICT: the estimator. It checks, calls the solver, stores what was learned, and warns where labels are doubtful."""
+"""FIT, PREDICT: the estimator. It checks, calls the solver, stores what was learned, and warns of doubtful labels."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ PUBLISHED: dict[str, Any] = {
 class HPL(ZeroShotEstimator):
     """Label the classes that nobody labeled: hierarchical prototype learning for zero-shot recognition.
 
-    Every class has a visual prototype p_j, made of super-prototypes D_v with the code z_j that makes its description a_j
-    out of D_c. Labeled samples place the prototypes of seen classes, the pool those of unseen ones; codes and
+    Every class has a visual prototype p_j, made of super-prototypes D_v with the code z_j that makes its description
+    a_j out of D_c. Labeled samples place the prototypes of seen classes, the pool those of unseen ones; codes and
     super-prototypes carry knowledge between them. With the defaults the objective is
 
         J = - sum_labeled <x_i, p_y> + gamma [ - sum_pool Q_ij <x_i, p_j> + T sum Q log Q + r KL(Q'1 || N prior) ]
@@ -71,7 +71,7 @@ class HPL(ZeroShotEstimator):
     dictionary_solver : "blocks" or "gradient", default="blocks"
         Exact block coordinates, or the paper's projected gradient with line search.
     discriminative_weight : float, default=0.0
-        Weight of |X P' - C|^2, a regression onto the pseudo-labels (1 in the paper). Larger: first guesses confirm themselves.
+        Weight of |X P' - C|^2, a regression onto the pseudo-labels (1 in the paper). Larger: guesses confirm themselves.
     alignment_scale : float or None, default=0.5
         Pull of a class's code on its prototype, in average classes of samples. None: weight 1, as printed in the paper.
     prior : "estimated", "uniform", array of shape (C,) or None, default="estimated"
@@ -239,7 +239,7 @@ class HPL(ZeroShotEstimator):
         q = round(self.theta * total)
         if not 1 <= q <= total:
             raise UserError(
-                f"theta is {self.theta}, which makes {q} super-prototypes; with {total} classes it must make 1 to {total}."
+                f"theta is {self.theta}, which makes {q} super-prototypes; {total} classes must make 1 to {total}."
             )
         if q == total and seen < total:
             warnings.warn(
@@ -311,8 +311,8 @@ class HPL(ZeroShotEstimator):
         if empty:
             cure = "Features look uncentered: try whiten=True." if self.whiten is False else "Check their descriptions."
             warnings.warn(
-                f"{empty} of {int(targets.sum())} classes received no sample (largest: {name_of(self.classes_, top)} with "
-                f"{counts[top] / len(labels):.0%}). {cure}",
+                f"{empty} of {int(targets.sum())} classes received no sample "
+                f"(largest: {name_of(self.classes_, top)} with {counts[top] / len(labels):.0%}). {cure}",
                 UserWarning,
                 stacklevel=3,
             )

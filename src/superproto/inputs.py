@@ -6,6 +6,7 @@ complain in the same words. After it a class is a row number of ``semantics`` an
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,6 +64,15 @@ def check_problem(
     allowed = _allowed(candidates, seen, names)
     _warn_about_duplicates(table, names)
     return Problem(codes, table, names, seen, allowed, described=semantics is not None)
+
+
+def fingerprint(X: NDArray[Any], problem: Problem) -> str:
+    """sha256 of what a fit was given: labels, descriptions, candidates, and a thousand rows of X evenly spread."""
+    rows = X[:: max(1, len(X) // 1000)]
+    seal = hashlib.sha256(f"{X.shape} {X.dtype.str}".encode())
+    for array in (rows, problem.labels, problem.semantics, problem.allowed):
+        seal.update(np.ascontiguousarray(array).tobytes())
+    return seal.hexdigest()
 
 
 def name_of(problem_names: NDArray[Any], index: int) -> str:

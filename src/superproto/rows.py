@@ -40,7 +40,7 @@ def chunk_length(n_columns: int, itemsize: int, chunk_bytes: int = CHUNK_BYTES) 
 
 
 class ArrayRows:
-    """Rows of an array in memory or memory-mapped (or anything that slices into NumPy arrays), all or a selection of them.
+    """Rows of an array in memory or memory-mapped (or whatever slices into NumPy arrays), all or a selection of them.
 
     No copy of the whole is ever made: a chunk is a view where rows are contiguous and of the right type.
     """

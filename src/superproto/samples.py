@@ -1,7 +1,7 @@
 """ASK: all that a solver may want to know of samples, which is two things: ``gram`` and ``assign``.
 
-Samples are seen through a metric, x~ = W' (s x - b mean): unit rows, centered, whitened, unit rows again. Nothing of size
-(N, d) is ever formed for that. The map is folded into the prototypes before a pass and into the sums after it; what is
+Samples are seen through a metric, x~ = W' (s x - b mean): unit rows, centered, whitened, unit rows again. Nothing of
+size (N, d) is formed for that. The map is folded into the prototypes before a pass and into the sums after it; what is
 kept per sample is s and b.
 """
 
@@ -87,7 +87,7 @@ class Samples:
         return counts, self._into_metric(sums, shifts)
 
     def assign(self, prototypes: Array, bias: Array, temperature: float, with_sums: bool = True) -> Assignment:
-        """The best assignment to ``prototypes`` (n, d) with an advantage ``bias`` (n,) each: hard at T = 0, else soft."""
+        """The best assignment to ``prototypes`` (n, d), each with an advantage ``bias`` (n,): hard at T = 0, else soft."""
         parts = []
         n, d = prototypes.shape
         masses, raw, shifts, value = np.zeros(n), np.zeros((n, d)), np.zeros(n), 0.0

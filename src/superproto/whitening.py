@@ -26,9 +26,9 @@ SHRINKAGE = 0.1
 
 @dataclass(frozen=True)
 class Metric:
-    """An affine map of unit rows: x -> (x - mean) W, W symmetric or a rotation of it, kept as W = rest I + B diag(gains) B'.
+    """An affine map of unit rows: x -> (x - mean) W, with W = rest I + B diag(gains) B'.
 
-    When the basis is complete, W is stored as ``matrix`` (d, d) and ``rest`` is not needed. ``None`` everywhere: x -> x.
+    When the basis is complete, W is stored as ``matrix`` (d, d), turned into the basis. ``None`` everywhere: x -> x.
     """
 
     mean: Array | None = None

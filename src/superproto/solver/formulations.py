@@ -43,6 +43,7 @@ class Given:
     counts: Array
     sums: Array
     pool: Samples | None
+    unit: bool
     kappa: Array
     beta: float
     lam: float
@@ -55,7 +56,9 @@ class Given:
 
     @cached_property
     def hollow(self) -> Array:
-        """(C,) classes that no sample can reach: their prototype comes from their description alone."""
+        """(C,) classes that no sample can reach: a free prototype then comes from the description alone."""
+        if self.unit:
+            return np.zeros_like(self.seen)
         return ~self.seen & ~(self.allowed if self.pool is not None else np.zeros_like(self.allowed))
 
     @cached_property
@@ -100,7 +103,7 @@ class Formulation:
         raise NotImplementedError
 
     def codes(self, state: State, members: Array) -> State:
-        """The Z block of some classes; a hollow class's code comes from its description, its prototype from its code."""
+        """The Z block of some classes; a hollow class's code comes from its description, its prototype from the code."""
         given, Z, P = self.given, state.Z.copy(), state.P
         hollow = members[given.hollow[members]]
         filled = members[~given.hollow[members]]
@@ -185,9 +188,7 @@ class Published(Formulation):
                 continue
             P, weight = state.P[inside], float(given.domain_weight[inside][0])
             stretched = blocks.quadratic_form(P, spectrum)
-            cost += weight * blocks.encoding_cost(
-                P, counts[inside], sums[inside], stretched, given.discriminative
-            )
+            cost += weight * blocks.encoding_cost(P, counts[inside], sums[inside], stretched, given.discriminative)
         return given.beta * cost
 
 
@@ -226,7 +227,7 @@ class Bidirectional(Published):
 
 @dataclass(frozen=True)
 class Softness:
-    """Temperature T, relaxation f, and how the class prior is found: (masses of the candidates) -> (prior, its cost / r)."""
+    """Temperature T, relaxation f, and the family in which the class prior is found."""
 
     temperature: float
     relaxation: float
@@ -295,8 +296,6 @@ class Spherical(Formulation):
         target = state.Z @ state.D_v
         kappa = given.kappa
         for spectrum, inside in given.kind(members):
-            if given.hollow[inside].any():
-                continue
             if given.discriminative == 0 or spectrum is None:
                 P[inside] = spherical.update_prototypes(
                     sums[inside], target[inside], given.beta, kappa[inside], P[inside]

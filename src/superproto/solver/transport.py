@@ -33,10 +33,10 @@ def relaxation_weight(T: float, f: float) -> float:
 def update_assignment(
     samples: Samples, P: Array, prior: Array, g: Array, T: float, f: float, ceiling: float, max_passes: int
 ) -> Transport:
-    """Iterate  log c_j = g_j + logsumexp_i(S_ij / T + a_i),   g_j <- f (g_j + log(N pi_j) - log c_j)   from a warm start.
+    """Iterate  log c_j = g_j + logsumexp_i(S_ij / T + a_i),  g_j <- f (g_j + log(N pi_j) - log c_j)  from a warm start.
 
-    Stops when the certificate  r N KL(c / N || pi~),  pi~_j ~ pi_j exp(-T g_j / r), is below 1e-4 T N and the value is at
-    most ``ceiling``, what the old Q is worth under the new P: then the objective cannot have risen.
+    Stops when the certificate  r N KL(c / N || pi~),  pi~_j ~ pi_j exp(-T g_j / r), is below 1e-4 T N and the value is
+    at most ``ceiling``, what the old Q is worth under the new P: then the objective cannot have risen.
     """
     r, n_samples = relaxation_weight(T, f), float(samples.n)
     expected = n_samples * prior
