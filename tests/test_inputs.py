@@ -88,7 +88,7 @@ def test_names_that_do_not_fit():
 
 
 def test_one_sample_per_class_falls_back_to_the_total_covariance():
-    first = np.array([np.flatnonzero(Y == c)[0] for c in range(9)])
+    first = np.array([np.flatnonzero(c == Y)[0] for c in range(9)])
     rows = np.concatenate([first, np.flatnonzero(Y == -1)])
     with pytest.warns(UserWarning, match="total covariance"):
         HPL().fit(X[rows], Y[rows], semantics=A)

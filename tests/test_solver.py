@@ -275,7 +275,7 @@ def test_samples_behind_a_metric_equal_whitened_rows():
         np.testing.assert_allclose(samples.materialize(), W, atol=1e-10)
         np.testing.assert_allclose(samples.gram(), W.T @ W, atol=1e-9)
         np.testing.assert_allclose(samples.scores(P), W @ P.T, atol=1e-10)
-        counts, sums = samples.class_sums(labels, 5)
+        _, sums = samples.class_sums(labels, 5)
         np.testing.assert_allclose(sums, np.eye(5)[labels].T @ W, atol=1e-10)
         hard = samples.assign(P, np.zeros(3), 0.0)
         np.testing.assert_array_equal(hard.labels, (W @ P.T).argmax(axis=1))

@@ -1,4 +1,4 @@
-"""ASSEMBLE: from checked input to what the solver works on: what is fixed (:class:`Given`) and a first :class:`State`."""
+"""ASSEMBLE: from checked input to what the solver works on: the fixed :class:`Given`, a first :class:`State`."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class HPL(ZeroShotEstimator):
     dictionary_solver : "blocks" or "gradient", default="blocks"
         Exact block coordinates, or the paper's projected gradient with line search.
     discriminative_weight : float, default=0.0
-        Weight of |X P' - C|^2, a regression onto the pseudo-labels (1 in the paper). Larger: guesses confirm themselves.
+        Weight of |X P' - C|^2, a regression onto pseudo-labels (1 in the paper). Larger: guesses confirm themselves.
     alignment_scale : float or None, default=0.5
         Pull of a class's code on its prototype, in average classes of samples. None: weight 1, as printed in the paper.
     prior : "estimated", "uniform", array of shape (C,) or None, default="estimated"

@@ -87,7 +87,7 @@ class Samples:
         return counts, self._into_metric(sums, shifts)
 
     def assign(self, prototypes: Array, bias: Array, temperature: float, with_sums: bool = True) -> Assignment:
-        """The best assignment to ``prototypes`` (n, d), each with an advantage ``bias`` (n,): hard at T = 0, else soft."""
+        """The best assignment to prototypes (n, d), each with an advantage ``bias`` (n,): hard at T = 0, else soft."""
         parts = []
         n, d = prototypes.shape
         masses, raw, shifts, value = np.zeros(n), np.zeros((n, d)), np.zeros(n), 0.0

@@ -82,7 +82,7 @@ def project_rows(D: Array) -> Array:
 
 
 def dictionary_by_blocks(D: Array, G: Array, B: Array, tol: float, max_sweeps: int) -> Array:
-    """min tr(D'GD) - 2 tr(D'B), rows in the unit ball: d_j <- project(d_j + (B_j - G_j D) / G_jj), exact block by block.
+    """min tr(D'GD) - 2 tr(D'B), rows in the unit ball: d_j <- project(d_j + (B_j - G_j D) / G_jj), row by row.
 
     Gauss-Seidel: a row sees the rows before it already updated, so every step lowers the objective; no step size.
     """

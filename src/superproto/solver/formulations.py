@@ -103,7 +103,7 @@ class Formulation:
         raise NotImplementedError
 
     def codes(self, state: State, members: Array) -> State:
-        """The Z block of some classes; a hollow class's code comes from its description, its prototype from the code."""
+        """The Z block of some classes; a hollow class's code comes from its description, its prototype from that."""
         given, Z, P = self.given, state.Z.copy(), state.P
         hollow = members[given.hollow[members]]
         filled = members[~given.hollow[members]]

@@ -23,9 +23,10 @@ def update_prototypes(sums: Array, target: Array, beta: float, kappa: Array, P_o
 def update_discriminative(
     spectrum: Spectrum, sums: Array, target: Array, beta: float, kappa: Array, eta: float, P_old: Array
 ) -> Array:
-    """min eta beta p'X'Xp - <y_j, p> on |p| = 1, y_j = (1 + 2 eta) beta sums_j + kappa_j z_j D_v: p = V (V'y / (e + mu)).
+    """min eta beta p'X'Xp - <y, p> on |p| = 1, y = (1 + 2 eta) beta sums + kappa z D_v: p = V (V'y / (e + mu)).
 
-    e = 2 eta beta w. The secular equation |p(mu)| = 1 has one root above every pole; bisection finds it for all classes at once.
+    e = 2 eta beta w. The secular equation |p(mu)| = 1 has one root above every pole;
+    bisection finds it for all classes at once.
     """
     right = (1 + 2 * eta) * beta * sums + kappa[:, None] * target
     coordinates = right @ spectrum.basis
