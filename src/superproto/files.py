@@ -29,14 +29,14 @@ def expansion_limit(file_size: int) -> int:
 def existing_file(path: str | os.PathLike[str]) -> Path:
     """The path, once it is known to be a file that can be opened for reading."""
     path = Path(path)
+    if os.path.isdir(path):
+        raise UserError(f"{path} is a folder. Give a file.")
     try:
-        if path.is_dir():
-            raise UserError(f"{path} is a folder. Give a file.")
         with path.open("rb"):
             return path
     except FileNotFoundError:
         raise UserError(f"{path} does not exist. Check the path.") from None
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read: {_reason(error)}.") from None
 
 
@@ -48,10 +48,10 @@ def write_whole(path: str | os.PathLike[str], *, text: bool = False) -> Iterator
     ...     handle.write("id,label\\n")
     """
     path = Path(path)
-    if path.is_dir():
+    if os.path.isdir(path):
         raise UserError(f"{path} is a folder. Give the name of a file to write.")
     # A pipe or a device (-o /dev/stdout) has no "whole": write into it, and never replace it.
-    direct = path.exists() and not path.is_file()
+    direct = os.path.exists(path) and not os.path.isfile(path)
     temporary = path if direct else path.parent / f".{path.name[:80]}.{secrets.token_hex(8)}.part"
     try:
         with _create(temporary, direct, text) as handle:
@@ -76,5 +76,5 @@ def _create(path: Path, exists: bool, text: bool) -> IO[Any]:
     return os.fdopen(descriptor, "w", encoding="utf-8", newline="") if text else os.fdopen(descriptor, "wb")
 
 
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).rstrip(".")
+def _reason(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or str(error)).rstrip(".")

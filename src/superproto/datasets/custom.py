@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ..errors import UserError
 from ..files import existing_file
-from .features import csv_rows, is_number, read_features
+from .features import csv_rows, is_header, is_number, read_features
 from .packs import Pack, write_pack
 
 __all__ = ["Classes", "make_pack", "pack_arrays", "read_classes"]
@@ -137,7 +137,7 @@ def read_classes(path: PathLike, *, several: str = "average") -> Classes:
 
 def _classes_csv(path: Path) -> tuple[list[tuple[str, list[float]]], list[str] | None]:
     lines = list(csv_rows(path))
-    header = lines.pop(0) if lines and not all(is_number(cell) for cell in lines[0][1:]) else None
+    header = lines.pop(0) if lines and len(lines[0]) > 1 and is_header(lines[0]) else None
     for line in lines:
         wrong = next((cell for cell in line[1:] if not is_number(cell)), None)
         if wrong is not None:

@@ -56,7 +56,8 @@ def _facts(pack: Pack) -> Iterator[str]:
     unused = len(pack.features) - len(np.unique(np.concatenate(list(pack.splits.values()))))
     if unused:
         yield f"{unused} samples are in no split."
-    norms = np.sqrt(np.einsum("ij,ij->i", pack.features, pack.features, dtype=np.float32))
+    with np.errstate(over="ignore"):  # an infinite norm is a fact worth printing
+        norms = np.sqrt(np.einsum("ij,ij->i", pack.features, pack.features, dtype=np.float32, casting="same_kind"))
     yield f"Feature rows have norm {norms.min():.3g} to {norms.max():.3g}, mean {norms.mean():.3g}."
     yield f"Descriptions range from {pack.semantics.min():.3g} to {pack.semantics.max():.3g}."
 
@@ -91,12 +92,13 @@ def _warnings(pack: Pack) -> Iterator[str]:
 
 
 def _scale_warnings(pack: Pack) -> Iterator[str]:
-    spread = pack.features.std(axis=0, dtype=np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = np.nan_to_num(pack.features.std(axis=0, dtype=np.float32), nan=np.inf)
     constant = int((pack.features == pack.features[0]).all(axis=0).sum())
     if constant:
         yield f"{constant} of {len(spread)} features are the same for every sample."
     used = spread[spread > 0]
-    if len(used) and used.max() > 1000 * np.median(used):
+    if len(used) and np.isfinite(used).all() and used.max() > 1000 * np.median(used):
         yield f"One feature spreads {used.max() / np.median(used):.0f} times as much as the median one. Scale them."
     lengths = np.linalg.norm(pack.semantics.astype(float), axis=1)
     if lengths.min() > 0 and lengths.max() > 100 * lengths.min():

@@ -15,7 +15,7 @@ from ..errors import UserError
 from ..files import existing_file
 from .npz import read_npy, read_npz
 
-__all__ = ["Features", "csv_rows", "is_number", "read_features"]
+__all__ = ["Features", "csv_rows", "is_header", "is_number", "read_features"]
 
 Array = npt.NDArray[Any]
 
@@ -29,7 +29,7 @@ class Features(NamedTuple):
 
 def read_features(path: str | os.PathLike[str]) -> Features:
     """Every row of the file, in order, by its ending; of a pack or an xlsa17 folder, every sample's features."""
-    if Path(path).is_dir():
+    if os.path.isdir(path):
         from .xlsa17 import read_folder
 
         folder = read_folder(path)
@@ -67,6 +67,13 @@ def is_number(text: str) -> bool:
     return True
 
 
+def is_header(row: list[str]) -> bool:
+    """Whether a CSV's first line names its columns: words, or a data frame's own numbers 0, 1, 2, ... after a name."""
+    if row[0].strip().lower() in ("", "id", "name", "class") or not all(is_number(cell) for cell in row[1:] or row):
+        return True
+    return len(row) > 4 and row[1:] == [str(number) for number in range(len(row) - 1)]
+
+
 def _npy(path: Path) -> Features:
     return Features(read_npy(path), None)
 
@@ -92,9 +99,9 @@ def _csv(path: Path) -> Features:
     first = next(rows, None)
     if first is None:
         raise UserError(f"{path} is empty.")
-    header = not all(is_number(cell) for cell in first[1:] or first)
+    header = is_header(first)
     start = next(rows, None) if header else first
-    named = start is not None and (not is_number(start[0]) or (header and first[0].strip().lower() == "id"))
+    named = start is not None and (not is_number(start[0]) or (header and first[0].strip().lower() in ("", "id")))
     ids, table = [], []
     for number, row in enumerate([start, *rows] if start else [], start=2 if header else 1):
         if len(row) != len(first):

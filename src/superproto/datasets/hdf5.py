@@ -35,7 +35,12 @@ def read_hdf5(path: Path, wanted: Collection[str]) -> dict[str, Array]:
         raise UserError('MATLAB 7.3 files need h5py: pip install "superproto[scale]".') from None
     with h5py.File(path, "r") as file:
         limit = expansion_limit(path.stat().st_size)
-        sets = {name: file[name] for name in wanted if isinstance(file.get(name), h5py.Dataset)}
+        # A hard link is to this very file; the others may lead to any file of the machine.
+        inside = [name for name in wanted if isinstance(file.get(name, getlink=True), h5py.HardLink)]
+        sets = {name: file[name] for name in inside if isinstance(file[name], h5py.Dataset)}
+        for name, found in sets.items():
+            if found.external or found.is_virtual:
+                raise UserError(f"'{name}' is stored in another file. Give one that holds its own data.")
         total = sum(math.prod(found.shape or ()) * found.dtype.itemsize for found in sets.values())
         if total > limit:
             raise UserError(f"its variables claim {total / 2**30:.1f} GiB, as in a zip bomb. Nothing was read.")

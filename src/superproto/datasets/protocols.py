@@ -53,7 +53,7 @@ def load(
 
 def read(path: str | os.PathLike[str], *, attributes: str = "att") -> Pack:
     """The data set behind a path, unchecked."""
-    if Path(path).is_dir():
+    if os.path.isdir(path):
         return read_folder(path, attributes=attributes)
     if Path(path).name in ("res101.mat", "att_splits.mat"):
         raise UserError(f"{path} is one file of an xlsa17 folder. Give the folder.")

@@ -144,7 +144,8 @@ def _samples(found: dict[str, Array]) -> tuple[Array, Array]:
         raise UserError(f"features has shape {table.shape}, but there are {len(labels)} labels. Columns are samples.")
     # Columns are samples, except where a Python script wrote the file.
     features = table.T if table.shape[1] == len(labels) else table
-    return np.ascontiguousarray(features, dtype=np.float32), labels
+    with np.errstate(over="ignore"):  # what overflows becomes infinite, which the checks report by row
+        return np.ascontiguousarray(features, dtype=np.float32), labels
 
 
 def _class_rows(table: Array, names: Array | None, key: str) -> Array:
