@@ -6,7 +6,8 @@ prototypes and soft assignments towards a class prior. ``Bidirectional`` is the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -87,6 +88,12 @@ class Formulation:
 
     def __init__(self, given: Given) -> None:
         self.given = given
+
+    def seen_only(self) -> Formulation:
+        """The same model at gamma = 0: no pool, super-prototypes from the seen classes alone."""
+        alone = copy.copy(self)
+        alone.given = replace(self.given, gamma=0.0, pool=None)
+        return alone
 
     # -- blocks ----------------------------------------------------------------------------------------------------
 

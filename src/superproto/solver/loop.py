@@ -135,12 +135,18 @@ def _one_way(
     model: Formulation, state: State, schedule: Schedule, members: _Members, callback: Callable[[Sweep], None] | None
 ) -> Outcome:
     """Without alternation: super-prototypes from the seen classes alone, then the unseen part with them."""
+    alone = model.seen_only()
+    for _ in range(schedule.max_iter):
+        before, state = state, seen_part(alone, state, schedule, members)
+        if _still(before, state, schedule.tol):
+            break
     values: list[float] = []
+    changed = 1
     for iteration in range(1, schedule.max_iter + 1):
-        before = state
-        state = unseen_part(model, state, schedule, members)
+        before, state = state, unseen_part(model, state, schedule, members)
         value = model.objective(state)
         if values and value > values[-1]:
+            state = before
             break
         values.append(value)
         changed = _changed(before.labels, state.labels)
@@ -148,7 +154,7 @@ def _one_way(
             callback(Sweep(iteration, value, changed, state))
         if changed == 0:
             break
-    return Outcome(model.assign(state), values, len(values) < schedule.max_iter, 0)
+    return Outcome(model.assign(state), values, changed == 0, 0)
 
 
 def _changed(before: Array, after: Array) -> int:
@@ -157,14 +163,17 @@ def _changed(before: Array, after: Array) -> int:
     return int(np.count_nonzero(before != after))
 
 
+def _still(before: State, after: State, tol: float) -> bool:
+    """Algorithm 1's test: ||dD|| < eps for both sets of super-prototypes, relative to their size."""
+    pairs = ((before.D_v, after.D_v), (before.D_c, after.D_c))
+    return all(np.linalg.norm(new - old) <= tol * max(1.0, float(np.linalg.norm(old))) for old, new in pairs)
+
+
 def _at_rest(before: State, after: State, values: list[float], changed: int, tol: float, model: Formulation) -> bool:
-    """Algorithm 1's ||dD|| < eps for both super-prototypes, or no label moved and the objective hardly did."""
-    rest = all(
-        np.linalg.norm(new - old) <= tol * max(1.0, float(np.linalg.norm(old)))
-        for old, new in ((before.D_v, after.D_v), (before.D_c, after.D_c))
-    )
-    if len(values) < 2 or changed:
-        return rest and not changed
-    size = 1 if model.given.pool is None else model.given.pool.n
-    scale = max(abs(values[-1]), size / (1 + model.given.gamma))
-    return rest or values[-2] - values[-1] <= tol * scale
+    """No label moved, and the super-prototypes rest or the objective gained less than tol per unit of its scale."""
+    if changed:
+        return False
+    if _still(before, after, tol):
+        return True
+    size = 1.0 if model.given.pool is None else float(model.given.pool.n)
+    return len(values) > 1 and values[-2] - values[-1] <= tol * tol * max(abs(values[-1]), size)
