@@ -362,3 +362,9 @@ def test_a_pipe_is_written_into_and_never_replaced(tmp_path):
     reader.join(5)
     assert got == [b"through"]
     assert path.is_fifo()
+
+
+def test_an_error_is_one_printable_line_whatever_it_quotes():
+    assert str(UserError("the label 'a\nb\x1b[31m' is odd")) == "the label 'a b�[31m' is odd"
+    assert len(str(UserError("x" * 10**6))) == 600
+    assert str(pickle.loads(pickle.dumps(UserError("kept")))) == "kept"

@@ -200,6 +200,7 @@ def test_a_feature_file_with_a_fault_is_refused(tmp_path, name, content, message
         ("[1]", "must be a JSON object"),
         ("{", "is not JSON"),
         ('{"a": "b"}', "class 'a' must have a list of numbers"),
+        (f'{{"a": [1{"0" * 400}]}}', "class 'a' must have a list of numbers"),
         ('{"a": {"x": 1}, "b": {"y": 1}}', "class 'b' has other attributes"),
         ("[" * 100000, "is not JSON"),
     ],

@@ -2,6 +2,15 @@
 
 __all__ = ["UserError"]
 
+_LONGEST = 600
+
 
 class UserError(ValueError):
-    """A sentence that names the user's value and the cure."""
+    """A sentence that names the user's value and the cure; one line of printable text, whatever the value was."""
+
+    def __init__(self, message: str) -> None:
+        line = " ".join(str(message).split())
+        line = "".join(
+            letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line[: _LONGEST + 1]
+        )
+        super().__init__(line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "...")
