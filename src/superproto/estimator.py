@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from superproto.errors import UserError
 from superproto.inputs import Problem, check_problem, fingerprint
 from superproto.rows import Array, ArrayRows
+from superproto.stopwatch import span
 from superproto.whitening import SHRINKAGE, Metric, apply_metric, learn_metric
 
 FLOATS = [np.float64, np.float32, np.float16]
@@ -132,7 +133,8 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
         if self.whiten is False:
             return Metric()
         shrinkage = SHRINKAGE if self.whiten is True else float(self.whiten)
-        return learn_metric(ArrayRows(X), problem.labels, problem.n_classes, shrinkage)
+        with span("whiten"):
+            return learn_metric(ArrayRows(X), problem.labels, problem.n_classes, shrinkage)
 
     def _prepare(self, X: Array) -> Array:
         parts = [part for (part,) in ArrayRows(X).visit(lambda chunk: (apply_metric(self.metric_, chunk),))]

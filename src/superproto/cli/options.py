@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
+import json
 from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from superproto.errors import UserError
 
 __all__ = [
     "AsJson",
@@ -25,7 +27,7 @@ __all__ = [
     "SettingOption",
     "Split",
     "SplitOption",
-    "nearest",
+    "read_params",
 ]
 
 
@@ -44,11 +46,43 @@ class Split(str, Enum):
     val = "val"
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The cure for a misspelt name: the nearest known one, or all of them."""
-    known = list(known)
-    near = difflib.get_close_matches(name, known, 1)
-    return f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known)}."
+def read_params(pairs: Iterable[str] | None, file: Path | None, method: str) -> tuple[dict[str, Any], str | None]:
+    """The parameters of --params and --param (which wins), and how they were chosen, if the file says so.
+
+    The file is a JSON object: {name: value}, or what `tune` writes: {"method": ..., "params": {name: value}, ...}.
+    """
+    params, chosen = ({}, None) if file is None else _params_file(file, method)
+    for pair in pairs or ():
+        name, sign, text = pair.partition("=")
+        if not sign or not name.strip():
+            raise UserError(f"--param {pair} is not NAME=VALUE. Write it as rho=0.6.")
+        params[name.strip()] = _value(text.strip())
+        chosen = None if chosen is None else f"{chosen}, then given on the command line"
+    return params, chosen
+
+
+def _params_file(file: Path, method: str) -> tuple[dict[str, Any], str | None]:
+    from superproto.files import existing_file
+
+    try:
+        content = json.loads(existing_file(file).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{file} is not JSON ({error}).") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{file} must hold a JSON object, as {{'rho': 0.6}}.")
+    if not isinstance(content.get("params"), dict):
+        return content, None
+    if content.get("method", method) != method:
+        raise UserError(f"{file} has parameters of {content['method']}, not of {method}. Give --method to match.")
+    return dict(content["params"]), str(content.get("chosen", f"from {file.name}"))
+
+
+def _value(text: str) -> Any:
+    """A number, true, false, none or a JSON list as such; anything else is a word."""
+    try:
+        return json.loads({"True": "true", "False": "false", "None": "null", "none": "null"}.get(text, text))
+    except ValueError:
+        return text
 
 
 def _complete_method(incomplete: str) -> list[str]:
