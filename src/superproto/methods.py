@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -64,6 +65,10 @@ def parameters_of(model: Any) -> dict[str, Any]:
 def _check_type(name: str, value: Any, wanted: Any) -> None:
     """Refuse a value that the parameter's annotation rules out; whole numbers are numbers, True is not."""
     kinds = get_args(wanted) if get_origin(wanted) in (Union, UnionType) else (wanted,)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UserError(f"{name} is {value}, but it must be finite.")
+    if any(get_origin(kind) is Callable for kind in kinds) and value is not None and not callable(value):
+        raise UserError(f"{name} is {value!r}, but it must be a function. Give it in Python.")
     if not all(kind in _SIMPLE for kind in kinds):
         return
     accepted = {*kinds, *([int] if float in kinds else [])}

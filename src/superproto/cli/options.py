@@ -64,8 +64,9 @@ def read_params(pairs: Iterable[str] | None, file: Path | None, method: str) -> 
 def _params_file(file: Path, method: str) -> tuple[dict[str, Any], str | None]:
     from superproto.files import existing_file
 
+    file = existing_file(file)
     try:
-        content = json.loads(existing_file(file).read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise UserError(f"{file} is not JSON ({error}).") from None
     if not isinstance(content, dict):
@@ -74,7 +75,8 @@ def _params_file(file: Path, method: str) -> tuple[dict[str, Any], str | None]:
         return content, None
     if content.get("method", method) != method:
         raise UserError(f"{file} has parameters of {content['method']}, not of {method}. Give --method to match.")
-    return dict(content["params"]), str(content.get("chosen", f"from {file.name}"))
+    searched = f"tuned on held-out seen classes of {content.get('task')} ({content.get('setting')})"
+    return dict(content["params"]), searched if "folds" in content else f"from {file.name}"
 
 
 def _value(text: str) -> Any:
