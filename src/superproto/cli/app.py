@@ -16,7 +16,7 @@ import superproto
 __all__ = ["app", "complete_app"]
 
 # In the order in which `superproto --help` lists them.
-GROUPS = ("data", "score")
+GROUPS = ("paper", "data", "score")
 
 app = typer.Typer(
     name="superproto",

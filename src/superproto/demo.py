@@ -1,0 +1,135 @@
+"""The main job on the embedded digits: label digits that nobody labeled, and say how well that goes on average.
+
+Three digits are known by their description only. HPL sees them unlabeled (transductive); beside it stands the same
+model that learned from the labeled digits alone (inductive). One choice of three proves little, so all 120 are tried.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import threadpool_limits
+
+from .datasets import digits
+from .hpl import HPL
+from .metrics import per_class_accuracy
+from .task import Task
+from .whitening import apply_metric
+
+__all__ = ["UNSEEN", "Attempt", "Choice", "Demo", "every_choice", "pixels_of", "run", "try_choice"]
+
+Array = npt.NDArray[Any]
+UNSEEN = (3, 6, 7)
+_BATCH = 8
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One fit: the model, its labels for the pool in order, the prototypes after each sweep."""
+
+    model: HPL
+    labels: Array
+    prototypes: tuple[Array, ...]
+    labels_changed: tuple[int, ...]
+
+
+class Choice(NamedTuple):
+    """Which digits were hidden, and the per-class accuracy on them without and with the pool."""
+
+    unseen: tuple[int, ...]
+    inductive: float
+    transductive: float
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the report shows."""
+
+    task: Task
+    inductive: Attempt
+    transductive: Attempt
+    choices: tuple[Choice, ...]
+
+    def accuracy(self, attempt: Attempt) -> float:
+        """Per-class accuracy on the unseen digits."""
+        return per_class_accuracy(self.task.expected, attempt.labels)
+
+
+def run(
+    unseen: Sequence[int] = UNSEEN, *, every: bool = True, jobs: int = 1, tick: Callable[[int], None] | None = None
+) -> Demo:
+    """Fit both ways on one choice of unseen digits, then (`every`) on all choices of as many, in `jobs` processes.
+
+    `tick(n)` hears of every n choices done.
+    """
+    task = digits(unseen)
+    inductive, transductive = attempt(task.inductive()), attempt(task)
+    choices = every_choice(task, jobs, tick) if every else ()
+    return Demo(task, inductive, transductive, tuple(choices))
+
+
+def attempt(task: Task) -> Attempt:
+    """Fit HPL with its defaults and answer the task's questions, in their order."""
+    prototypes: list[Array] = []
+    changed: list[int] = []
+
+    def keep(sweep: Any) -> None:
+        prototypes.append(np.array(sweep.state.P))
+        changed.append(sweep.labels_changed)
+
+    model = HPL(candidates=task.candidates, callback=keep)
+    labels = answers(model, task)
+    if not task.asked.any():
+        prototypes = [model.visual_prototypes_]
+    return Attempt(model, labels, tuple(prototypes), tuple(changed))
+
+
+def answers(model: HPL, task: Task) -> Array:
+    """Fit, then the labels of the pool followed by those of the later samples."""
+    model.fit(task.X, task.y, semantics=task.semantics)
+    labels = model.transduction_[task.asked]
+    return np.concatenate([labels, model.predict(task.later)]) if len(task.later) else labels
+
+
+def every_choice(task: Task, jobs: int = 1, tick: Callable[[int], None] | None = None) -> list[Choice]:
+    """Both accuracies for every choice of as many unseen digits as the task has; the samples are read once."""
+    from joblib import Parallel, delayed
+
+    choices = list(combinations(range(10), len(task.unseen_classes)))
+    done: list[Choice] = []
+    with Parallel(n_jobs=jobs) as pool:
+        for start in range(0, len(choices), _BATCH):
+            batch = choices[start : start + _BATCH]
+            done += pool(delayed(try_choice)(task, unseen) for unseen in batch)
+            if tick is not None:
+                tick(len(batch))
+    return done
+
+
+def try_choice(task: Task, unseen: tuple[int, ...]) -> Choice:
+    """The digits with these hidden, labeled without and with the pool."""
+    hidden = replace(task, y=np.where(np.isin(task.truth, unseen), -1, task.truth))
+    with warnings.catch_warnings(), threadpool_limits(1):
+        # A choice that goes wrong shows in its accuracy; a warning for each of 120 would only hide the result.
+        warnings.simplefilter("ignore", UserWarning)
+        scores = [per_class_accuracy(t.expected, answers(HPL(), t)) for t in (hidden.inductive(), hidden)]
+    return Choice(unseen, *scores)
+
+
+def pixels_of(attempt: Attempt, samples: Array, prototypes: Array) -> Array:
+    """(n, 64) what prototypes look like: the affine map that best turns prepared samples back into their pixels.
+
+    Prototypes live in the whitened space, where a sample has lost its length; so this is a least-squares inverse.
+    """
+    prepared = apply_metric(attempt.model.metric_, np.asarray(samples, dtype=np.float64))
+    with_one = np.column_stack([prepared, np.ones(len(prepared))])
+    back = np.linalg.lstsq(with_one, samples, rcond=None)[0]
+    # A prototype averages many samples and is stretched to length 1; back to the length that an average has.
+    lengths = np.linalg.norm(prototypes, axis=1, keepdims=True)
+    return np.asarray(np.column_stack([prototypes / np.maximum(lengths, 1e-12), np.ones(len(prototypes))]) @ back)
