@@ -12,8 +12,19 @@ _HOMES: dict[str, str] = {
     "prototypes": "superproto.baselines.prototypes:Prototypes",
     "eszsl": "superproto.baselines.bilinear:ESZSL",
     "sae": "superproto.baselines.bilinear:SAE",
+    "gfzsl": "superproto.baselines.generative:GFZSL",
+    "gfzsl-em": "superproto.baselines.generative:GFZSLEM",
+    "mdp": "superproto.baselines.generative:MDP",
     "label-spreading": "superproto.baselines.propagation:LabelSpreading",
     "zlap": "superproto.baselines.propagation:ZLaP",
+    "transclip": "superproto.baselines.mixtures:TransCLIP",
+    "stata": "superproto.baselines.mixtures:StatA",
+    "wdvsc": "superproto.baselines.transport:WDVSc",
+    "bmvsc": "superproto.baselines.transport:BMVSc",
+    "cdvsc": "superproto.baselines.transport:CDVSc",
+    "em-dirichlet": "superproto.baselines.simplex:EMDirichlet",
+    "inmap": "superproto.baselines.simplex:InMaP",
+    "dipl": "superproto.baselines.projection:DIPL",
     "hpl": "superproto.hpl:HPL",
     "hpl-published": "superproto.baselines.own:PublishedHPL",
     "hpl1": "superproto.baselines.own:HPL1",
@@ -35,3 +46,9 @@ class _Methods(Mapping[str, type]):
 
 
 METHODS: Mapping[str, type] = _Methods()
+
+
+def method_name(method: type) -> str | None:
+    """The name under which a class is listed, found without importing any other; None for a stranger."""
+    home = f"{method.__module__}:{method.__qualname__}"
+    return next((name for name, listed in _HOMES.items() if listed == home), None)

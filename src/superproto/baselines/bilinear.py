@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg
 
 from superproto.baselines.base import LinearBaseline
-from superproto.baselines.start import class_means, unit_semantics
+from superproto.baselines.start import class_sums, unit_semantics
 from superproto.inputs import Problem
 from superproto.rows import Array
 from superproto.whitening import unit_rows
@@ -19,24 +19,26 @@ def gram(X: Array) -> Array:
     return np.asarray(X.T @ X, dtype=np.float64)
 
 
-def two_sided_ridge(gram_x: Array, cross: Array, gram_a: Array, gamma: float, lam: float) -> Array:
-    """W = (XᵀX + γ I)⁻¹ XᵀY A (AᵀA + λ I)⁻¹, with cross = XᵀY A."""
-    left = gram_x + gamma * np.eye(len(gram_x))
-    right = gram_a + lam * np.eye(len(gram_a))
-    half = linalg.solve(left, cross, assume_a="pos", check_finite=False)
-    return np.asarray(linalg.solve(right, half.T, assume_a="pos", check_finite=False).T)
+def two_sided_ridge(X_gram: Array, sums: Array, A: Array, gamma: float, lam: float) -> Array:
+    """(m, d) the B = (AAᵀ + λI)⁻¹ YᵀX (XᵀX + γI)⁻¹ with Wᵀ = AᵀB, W = (XᵀX + γI)⁻¹ XᵀYA (AᵀA + λI)⁻¹; sums = YᵀX.
 
-
-def symmetric_sylvester(left: Array, right: Array, target: Array) -> Array:
-    """The W of L W + W R = T for symmetric, positive semi-definite L and R: W = U [(Uᵀ T V) / (l + r)] Vᵀ.
-
-    Where l_i + r_j is 0 the equation leaves W free, and W is 0 there.
+    The dual form in the descriptions, since there are fewer seen classes (m) than attributes as often as not.
     """
-    l_values, U = linalg.eigh(left, check_finite=False)
-    r_values, V = linalg.eigh(right, check_finite=False)
-    sums = np.maximum(l_values, 0)[:, None] + np.maximum(r_values, 0)
-    sums[sums <= 1e-12 * sums.max(initial=0.0)] = np.inf
-    return np.asarray(U @ ((U.T @ target @ V) / sums) @ V.T)
+    half = linalg.solve(X_gram + gamma * np.eye(len(X_gram)), sums.T, assume_a="pos", check_finite=False)
+    return np.asarray(linalg.solve(A @ A.T + lam * np.eye(len(A)), half.T, assume_a="pos", check_finite=False))
+
+
+def autoencoder(X_gram: Array, sums: Array, A: Array, counts: Array, lam: float) -> Array:
+    """(k, d) the W of SᵀS W + λ W XᵀX = (1 + λ) SᵀX, with SᵀS = Aᵀ diag(counts) A and SᵀX = Aᵀ sums.
+
+    W = V [ (1 + λ) VᵀSᵀX U / (s² + λ w) ] Uᵀ with XᵀX = U diag(w) Uᵀ and √counts A = L diag(s) Vᵀ (thin); where the
+    equation leaves W free, it is 0.
+    """
+    w, U = linalg.eigh(X_gram, driver="evd", check_finite=False)
+    _, s, V = linalg.svd(A * np.sqrt(counts)[:, None], full_matrices=False, check_finite=False)
+    denominator = (s * s)[:, None] + lam * np.maximum(w, 0)
+    denominator[denominator <= 1e-12 * denominator.max(initial=0.0)] = np.inf
+    return np.asarray(V.T @ ((1 + lam) * (V @ (A.T @ sums) @ U) / denominator) @ U.T)
 
 
 class ESZSL(LinearBaseline):
@@ -55,7 +57,7 @@ class ESZSL(LinearBaseline):
 
     Parameters
     ----------
-    gamma : float, default=3.0
+    gamma : float, default=1.0
         Ridge on the features. Grows: smoother in the features, closer to comparing with class means.
     lam : float, default=1.0
         Ridge on the descriptions. Grows: smoother in the descriptions, closer to comparing descriptions themselves.
@@ -67,7 +69,7 @@ class ESZSL(LinearBaseline):
 
     def __init__(
         self,
-        gamma: float = 3.0,
+        gamma: float = 1.0,
         lam: float = 1.0,
         *,
         candidates: Any = "unseen",
@@ -83,13 +85,12 @@ class ESZSL(LinearBaseline):
         self.seen_bias = seen_bias
 
     def _learn(self, X: Array, problem: Problem) -> None:
-        known, seen = ~problem.asked, problem.seen
-        A = unit_semantics(problem.semantics)
-        counts = np.bincount(problem.labels[known], minlength=problem.n_classes)
-        sums = class_means(X, problem.labels, problem.n_classes) * counts[:, None]
-        gram_x, gram_a = gram(X[known]), gram(A[seen])
-        W = two_sided_ridge(gram_x, sums.T @ A, gram_a, _relative(self.gamma, gram_x), _relative(self.lam, gram_a))
-        self._store_linear(A @ W.T)
+        seen, A = problem.seen, unit_semantics(problem.semantics)
+        sums, _ = class_sums(X, problem.labels, problem.n_classes)
+        X_gram = gram(X[~problem.asked])
+        gamma = _relative(self.gamma, np.trace(X_gram) / len(X_gram))
+        lam = _relative(self.lam, float((A[seen] ** 2).sum()) / A.shape[1])
+        self._store_linear(A @ A[seen].T @ two_sided_ridge(X_gram, sums[seen], A[seen], gamma, lam))
 
 
 class SAE(LinearBaseline):
@@ -110,7 +111,7 @@ class SAE(LinearBaseline):
 
     Parameters
     ----------
-    lam : float, default=1.0
+    lam : float, default=0.2
         Weight of the encoder. Grows: predicts descriptions better and features worse.
     direction : {"semantic-to-feature", "feature-to-semantic"}, default="semantic-to-feature"
         The space in which samples and classes are compared.
@@ -128,7 +129,7 @@ class SAE(LinearBaseline):
 
     def __init__(
         self,
-        lam: float = 1.0,
+        lam: float = 0.2,
         direction: str = "semantic-to-feature",
         *,
         candidates: Any = "unseen",
@@ -144,12 +145,9 @@ class SAE(LinearBaseline):
         self.seen_bias = seen_bias
 
     def _learn(self, X: Array, problem: Problem) -> None:
-        known = ~problem.asked
         A = unit_semantics(problem.semantics)
-        counts = np.bincount(problem.labels[known], minlength=problem.n_classes)
-        sums = class_means(X, problem.labels, problem.n_classes) * counts[:, None]
-        semantic_gram = A.T @ (A * counts[:, None])
-        self.projection_ = symmetric_sylvester(semantic_gram, self.lam * gram(X[known]), (1 + self.lam) * (A.T @ sums))
+        sums, counts = class_sums(X, problem.labels, problem.n_classes)
+        self.projection_ = autoencoder(gram(X[~problem.asked]), sums, A, counts, self.lam)
         decoded = A @ self.projection_
         self._store_linear(unit_rows(decoded) if self.direction == "semantic-to-feature" else decoded)
 
@@ -161,6 +159,6 @@ class SAE(LinearBaseline):
         return scores / np.maximum(lengths, np.finfo(X.dtype).tiny)
 
 
-def _relative(weight: float, matrix: Array) -> float:
+def _relative(weight: float, mean_eigenvalue: float) -> float:
     """A weight in units of the mean eigenvalue, and never quite 0, so that the system stays solvable."""
-    return float((weight + 1e-10) * np.trace(matrix) / len(matrix) + np.finfo(np.float64).tiny ** 0.5)
+    return float((weight + 1e-10) * mean_eigenvalue + np.finfo(np.float64).tiny ** 0.5)

@@ -23,12 +23,17 @@ def unit_semantics(semantics: Array) -> Array:
     return unit_rows(np.asarray(semantics, dtype=np.float64))
 
 
-def class_means(X: Array, labels: Array, n_classes: int) -> Array:
-    """(C, d) mean row of each class, in float64; 0 for a class without samples. Label -1 is left out."""
+def class_sums(X: Array, labels: Array, n_classes: int) -> tuple[Array, Array]:
+    """(C, d) sum of the rows of each class, in float64, and (C,) their number. Label -1 is left out."""
     known = labels >= 0
     sums = np.zeros((n_classes, X.shape[1]))
     sum_by_class(X[known], labels[known], sums)
-    counts = np.bincount(labels[known], minlength=n_classes)
+    return sums, np.bincount(labels[known], minlength=n_classes)
+
+
+def class_means(X: Array, labels: Array, n_classes: int) -> Array:
+    """(C, d) mean row of each class, in float64; 0 for a class without samples. Label -1 is left out."""
+    sums, counts = class_sums(X, labels, n_classes)
     return sums / np.maximum(counts, 1)[:, None]
 
 
@@ -84,3 +89,19 @@ def start_prototypes(X: Array, problem: Problem, ridge: float = RIDGE, kernel: s
     if not seen.all():
         prototypes[~seen] = predict_prototypes(prototypes[seen], A[seen], A[~seen], ridge, kernel)
     return prototypes
+
+
+def sparse_weights(A_seen: Array, A_unseen: Array, sparsity: float) -> Array:
+    """(n, m) the c_u of min ½||a_u − c_u A_s||² + sparsity · max|A_s a_u| · |c_u|₁: a few seen classes for each unseen one.
+
+    At sparsity 1 nothing is left; the penalty is relative to that for each class, so it means the same on every pack.
+    """
+    from sklearn.linear_model import Lasso
+
+    weights = np.zeros((len(A_unseen), len(A_seen)))
+    largest = np.abs(A_unseen @ A_seen.T).max(axis=1)
+    for row in np.flatnonzero(largest > 0):
+        penalty = sparsity * float(largest[row]) / A_seen.shape[1]
+        lasso = Lasso(alpha=penalty, fit_intercept=False, max_iter=20_000, tol=1e-6)
+        weights[row] = lasso.fit(A_seen.T, A_unseen[row]).coef_
+    return weights
