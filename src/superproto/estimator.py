@@ -91,6 +91,13 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._distributions(self._masked(self._score_rows(self._check_rows(X))))
 
+    def answers(self, X: Any) -> tuple[Array, Array, Array]:
+        """In one pass, (N, C) each: scores of all classes, candidates or not; ``decision_function``; probabilities."""
+        check_is_fitted(self)
+        scores = self._score_rows(self._check_rows(X))
+        masked = self._masked(scores)
+        return scores, masked, self._distributions(masked)
+
     def save(self, path: Any, *, pool: bool = False) -> None:
         """Write the fitted model to exactly this path, as safetensors; ``superproto.load_model`` reads it.
 

@@ -16,7 +16,7 @@ import superproto
 __all__ = ["app", "complete_app"]
 
 # In the order in which `superproto --help` lists them.
-GROUPS = ("paper", "data", "score")
+GROUPS = ("paper", "data", "score", "models")
 
 app = typer.Typer(
     name="superproto",

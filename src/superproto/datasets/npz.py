@@ -11,7 +11,7 @@ import warnings
 import zipfile
 from collections.abc import Collection
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..errors import UserError
 from ..files import existing_file, expansion_limit
 
-__all__ = ["is_npz", "read_npy", "read_npz"]
+__all__ = ["is_npz", "map_npy", "read_npy", "read_npz"]
 
 Array = npt.NDArray[Any]
 
@@ -65,6 +65,22 @@ def read_npy(path: Path) -> Array:
             header = _header(handle, path.stem)
             _check_length(header, path.stat().st_size - handle.tell(), path.stem)
             return _content(handle, header)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    except Exception as error:
+        raise UserError(f"{path} is not a readable .npy file ({_brief(error)}). Is it complete?") from None
+
+
+def map_npy(path: Path) -> Array:
+    """The array of one .npy file, left on the disk: rows are read when they are asked for."""
+    path = existing_file(path)
+    try:
+        with path.open("rb") as handle:
+            header = _header(handle, path.stem)
+            start = handle.tell()
+        _check_length(header, path.stat().st_size - start, path.stem)
+        order: Literal["C", "F"] = "F" if header.fortran else "C"
+        return np.memmap(path, header.dtype, "r", start, header.shape, order) if header.bytes else read_npy(path)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     except Exception as error:

@@ -1,0 +1,252 @@
+"""Verbs about models: `fit` one, `predict` labels with it, `tune` its parameters, look at its `attributes`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from superproto.errors import UserError
+
+from . import screen
+from .app import app
+from .options import (
+    AsJson,
+    Attributes,
+    Inductive,
+    Method,
+    PackPath,
+    Param,
+    ParamsFile,
+    Protocol,
+    ProtocolOption,
+    Seed,
+    Setting,
+    SettingOption,
+    read_params,
+)
+
+if TYPE_CHECKING:
+    from superproto.attributes import Report
+    from superproto.task import Task
+    from superproto.tuning import Progress, Tuned
+
+
+@app.command()
+def fit(
+    path: PackPath,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The file to write, by this name.")],
+    method: Method = "hpl",
+    setting: SettingOption = Setting.zsl,
+    protocol: ProtocolOption = Protocol.ps,
+    inductive: Inductive = False,
+    param: Param = None,
+    params: ParamsFile = None,
+    rejection: Annotated[
+        bool,
+        typer.Option("--rejection/--no-rejection", help="Learn from held-out classes when to refuse (a second fit)."),
+    ] = True,
+    seed: Seed = 0,
+    attributes: Attributes = "att",
+    as_json: AsJson = False,
+) -> None:
+    """Learn a model from a data set and keep it in a file that is safe to open.
+
+    \b
+    Example:  superproto fit cub.npz -o cub.model
+    """
+    chosen, _ = read_params(param, params, method)
+    from superproto.modeling import fit_model
+    from superproto.records import check_writable
+
+    check_writable(output)
+    with screen.progress(f"reading {path.name}"):
+        task = _load(path, setting, protocol, attributes)
+    with screen.progress(f"{method} on {task.name}: {len(task.X)} samples, {len(task.semantics)} classes"):
+        model = fit_model(task, method, chosen, seed=seed, inductive=inductive, rejection=rejection)
+        model.save(output)
+    learned: dict[str, Any] | None = getattr(model, "rejection_", None)
+    if as_json:
+        screen.show_json({"model": output, "method": method, "task": task.name, "rejection": learned})
+        return
+    screen.show(f"Wrote {output}: {method} for {len(model.classes_)} classes of {task.name}.")
+    if learned is not None:
+        screen.show(
+            f"On held-out classes, refusing keeps {learned['kept']:.0%} of their samples and refuses "
+            f"{learned['refused']:.0%} of those of no class (area under the curve {learned['auroc']:.3f})."
+        )
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `superproto fit` wrote.")],
+    features: Annotated[
+        Path, typer.Argument(metavar="FEATURES", help="npy, npz, csv, parquet, safetensors, or a pack: all its rows.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="LABELS", help="CSV, or Parquet where the name ends so.")
+    ],
+    doubtful_first: Annotated[
+        bool, typer.Option("--doubtful-first", help="Sort by doubt, so that a person can begin where it helps most.")
+    ] = False,
+    reject: Annotated[
+        bool, typer.Option("--reject", help="Leave the label empty where a row seems to be none of the classes.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Label the rows of a file: id, label, probability, margin, runner_up.
+
+    \b
+    Example:  superproto predict cub.model new.npy -o labels.csv --reject
+    """
+    from superproto.labels import open_features, write_labels
+    from superproto.persistence import load_model
+    from superproto.records import check_writable
+
+    check_writable(output)
+    with screen.progress(f"labeling {features.name}"):
+        loaded = load_model(model)
+        handed = write_labels(output, loaded, open_features(features), doubtful_first=doubtful_first, reject=reject)
+    if as_json:
+        screen.show_json({"labels": output, **handed._asdict()})
+        return
+    refused = f", {handed.refused} of them left without a label" if reject else ""
+    # What was asked for may go to standard output itself (-o /dev/stdout): the summary is a note.
+    screen.note(f"Wrote {handed.rows} rows to {output}{refused}; mean probability {handed.mean_probability:.2f}.")
+
+
+@app.command()
+def tune(
+    path: PackPath,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="JSON", help="The record with the chosen values.")],
+    method: Method = "hpl",
+    setting: SettingOption = Setting.zsl,
+    protocol: ProtocolOption = Protocol.ps,
+    inductive: Inductive = False,
+    trials: Annotated[int, typer.Option("--trials", help="Points to try beside the default.", min=1)] = 30,
+    minutes: Annotated[float | None, typer.Option("--minutes", help="Begin no trial after so long.", min=0)] = None,
+    folds: Annotated[int, typer.Option("--folds", help="Class-disjoint validation tasks.")] = 3,
+    search: Annotated[
+        str | None, typer.Option("--search", help="tpe (needs Optuna) or grid.", metavar="tpe|grid")
+    ] = None,
+    seed: Seed = 0,
+    attributes: Attributes = "att",
+    as_json: AsJson = False,
+) -> None:
+    """Choose a method's parameters on held-out classes; `evaluate --params` takes the result.
+
+    Every trial is kept in JSON.trials.jsonl beside the record: the same command goes on after a kill.
+
+    \b
+    Example:  superproto tune cub.npz --method hpl -o tuned.json --minutes 20
+              superproto evaluate cub.npz --params tuned.json
+    """
+    from superproto.records import check_writable
+    from superproto.tuning import default_trials_file
+    from superproto.tuning import tune as search_parameters
+
+    check_writable(output)
+    with screen.progress(f"reading {path.name}"):
+        task = _load(path, setting, protocol, attributes)
+    tuned = search_parameters(
+        task.inductive() if inductive else task,
+        method,
+        n_trials=trials,
+        time_limit=None if minutes is None else 60 * minutes,
+        folds=folds,
+        seed=seed,
+        search=search,
+        trials_file=default_trials_file(output),
+        progress=_show_progress,
+    )
+    tuned.save(output)
+    default_trials_file(output).unlink(missing_ok=True)
+    if as_json:
+        from dataclasses import asdict
+
+        screen.show_json(asdict(tuned))
+    else:
+        _show_tuned(tuned, output)
+
+
+@app.command()
+def attributes(
+    path: PackPath,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The whole table: .html (with bars) or .csv.")
+    ] = None,
+    method: Method = "prototypes",
+    folds: Annotated[int, typer.Option("--folds", help="Class-disjoint validation tasks.", min=2)] = 3,
+    seed: Seed = 0,
+    descriptions: Attributes = "att",
+    as_json: AsJson = False,
+) -> None:
+    """Say how well each attribute can be seen in the features, on classes it was not trained on.
+
+    \b
+    Example:  superproto attributes cub.npz -o attributes.html
+    """
+    from superproto.attributes import inspect_attributes, write_report
+    from superproto.datasets.protocols import read, to_task
+    from superproto.records import check_writable
+
+    if output is not None:
+        if output.suffix.lower() not in (".html", ".csv"):
+            raise UserError(f"{output} ends in '{output.suffix}'. Give a name that ends in .html or .csv.")
+        check_writable(output)
+    with screen.progress(f"reading {path.name}"):
+        pack = read(path, attributes=descriptions)
+        task = to_task(pack)
+    with screen.progress(f"{task.semantics.shape[1]} attributes of {task.name}"):
+        report = inspect_attributes(task, pack.attribute_names, method=method, folds=folds, seed=seed)
+    if output is not None:
+        write_report(output, report)
+    if as_json:
+        screen.show_json(report.as_dict())
+    else:
+        _show_attributes(report, output)
+
+
+def _load(path: Path, setting: Setting, protocol: Protocol, attributes: str) -> Task:
+    from superproto.datasets import load
+
+    task = load(path, setting=setting.value, protocol=protocol.value, attributes=attributes)
+    for line in task.notes:
+        screen.note(line)
+    return task
+
+
+def _show_progress(told: Progress) -> None:
+    import sys
+
+    trial = told.trial
+    score = f"{100 * trial.mean:.2f}" if trial.scores else "refused"
+    line = f"trial {trial.number} of {told.n_trials}: {score}{' (stopped)' if trial.stopped else ''}"
+    best = f"best {100 * told.best.mean:.2f}, default {100 * told.default:.2f}, {told.seconds:.0f} s"
+    print(f"{line}; {best}", file=sys.stderr, flush=True)
+
+
+def _show_tuned(tuned: Tuned, output: Path) -> None:
+    screen.show(f"{tuned.method} on {tuned.task}: {tuned.metric} over {len(tuned.folds)} folds of held-out classes")
+    screen.show(f"  default  {100 * tuned.default_score:6.2f} %")
+    screen.show(f"  chosen   {100 * tuned.score:6.2f} %, spread over folds {100 * tuned.spread:.2f}")
+    screen.show(f"  {tuned.reason}")
+    for name, value in tuned.params.items():
+        screen.show(f"  {name} = {value}")
+    screen.show(f"Wrote {output}.")
+
+
+def _show_attributes(report: Report, output: Path | None) -> None:
+    shown = 10
+    rows = [[entry.name, f"{entry.auc:.3f}", f"{entry.correlation:+.3f}"] for entry in report.attributes]
+    columns = ["attribute", "area under curve", "correlation"]
+    if len(rows) <= 2 * shown or (output is None and len(rows) <= 100):
+        screen.show_table(columns, rows, title="On classes not trained on")
+    else:
+        screen.show_table(columns, rows[:shown], title=f"The {shown} most visible, on classes not trained on")
+        screen.show_table(columns, rows[-shown:], title=f"The {shown} least visible")
+    for line in report.sentences():
+        screen.show(line)
+    if output is not None:
+        screen.show(f"Wrote {output}.")

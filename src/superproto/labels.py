@@ -1,0 +1,153 @@
+"""HAND OUT: a label for each row of a file, with its doubt: id, label, probability, margin, runner_up.
+
+Rows are read, scored and written a chunk at a time; what is kept of a row is its line. A row that is refused has no
+label but keeps its numbers, so that one can see how near it was.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from superproto.datasets import read_features
+from superproto.datasets.features import Features
+from superproto.datasets.npz import map_npy
+from superproto.errors import UserError
+from superproto.files import write_whole
+from superproto.rejection import assurance
+from superproto.rows import Array, chunk_length
+
+__all__ = ["COLUMNS", "Handed", "Lines", "label_rows", "open_features", "write_labels"]
+
+COLUMNS = ("id", "label", "probability", "margin", "runner_up")
+
+
+class Lines(NamedTuple):
+    """Some rows' answers; ``label`` is None where a row is refused, ``runner_up`` where there is one candidate only."""
+
+    id: Array
+    label: Array
+    probability: Array
+    margin: Array
+    runner_up: Array
+
+
+class Handed(NamedTuple):
+    """What was written."""
+
+    rows: int
+    refused: int
+    mean_probability: float
+
+
+def open_features(path: str | os.PathLike[str]) -> Features:
+    """The rows of a file; those of a .npy file stay on the disk until they are needed."""
+    if Path(path).suffix.lower() == ".npy" and not os.path.isdir(path):
+        X = map_npy(Path(path))
+        if X.ndim != 2 or X.dtype.kind not in "biuf" or not X.size:
+            raise UserError(f"{path}: features of shape {X.shape} and type {X.dtype}. Give rows of numbers.")
+        return Features(X, None)
+    return read_features(path)
+
+
+def label_rows(model: Any, X: Array, ids: Array | None = None, *, reject: bool = False) -> Iterator[Lines]:
+    """The answers of a fitted model, a chunk of rows at a time; ``ids`` None: row numbers from 0.
+
+    probability: of the label, among the candidates; margin: the probability's lead over the runner-up's.
+    """
+    if X.shape[1] != model.n_features_in_:
+        raise UserError(f"The rows have {X.shape[1]} features, but the model was fitted with {model.n_features_in_}.")
+    threshold = _threshold(model) if reject else -np.inf
+    step = chunk_length(X.shape[1] + len(model.classes_), 8)
+    for start in range(0, len(X), step):
+        part = np.asarray(X[start : start + step])
+        bad = np.flatnonzero(~np.isfinite(part).all(axis=1))
+        if len(bad):
+            raise UserError(f"Row {start + bad[0]} has NaN or infinity. Drop or mend it.")
+        names = np.arange(start, start + len(part)).astype(str) if ids is None else ids[start : start + step]
+        yield _answers(model, part, names, threshold)
+
+
+def write_labels(
+    path: str | os.PathLike[str],
+    model: Any,
+    features: Features,
+    *,
+    doubtful_first: bool = False,
+    reject: bool = False,
+) -> Handed:
+    """Write the table (Parquet where the name ends so, else CSV), whole or not at all; rows in the order of the input,
+    or, with ``doubtful_first``, refused ones first and then by growing margin."""
+    chunks = label_rows(model, features.X, features.ids, reject=reject)
+    if doubtful_first:
+        chunks = iter([_by_doubt(list(chunks))])
+    write = _write_parquet if Path(path).suffix.lower() == ".parquet" else _write_csv
+    rows, refused, total = 0, 0, 0.0
+    with write_whole(path, text=write is _write_csv) as handle:
+        for lines in write(handle, chunks):
+            rows += len(lines.id)
+            refused += sum(label is None for label in lines.label)
+            total += float(lines.probability.sum())
+    return Handed(rows, refused, total / max(rows, 1))
+
+
+def _answers(model: Any, rows: Array, ids: Array, threshold: float) -> Lines:
+    scores, masked, probabilities = model.answers(rows)
+    first = masked.argmax(axis=1)
+    at = np.arange(len(rows))
+    top = probabilities[at, first]
+    others = masked.copy()
+    others[at, first] = -np.inf
+    second = others.argmax(axis=1)
+    several = np.isfinite(others[at, second])
+    labels = model.classes_[first].astype(object)
+    if np.isfinite(threshold):
+        labels[assurance(model, scores) < threshold] = None
+    runners = model.classes_[second].astype(object)
+    runners[~several] = None
+    return Lines(ids, labels, top, top - np.where(several, probabilities[at, second], 0.0), runners)
+
+
+def _threshold(model: Any) -> float:
+    learned = getattr(model, "rejection_", None)
+    if not isinstance(learned, dict) or not isinstance(learned.get("threshold"), float):
+        raise UserError("The model has no threshold to refuse rows by. Fit it with `superproto fit` to learn one.")
+    return float(learned["threshold"])
+
+
+def _by_doubt(chunks: list[Lines]) -> Lines:
+    whole = Lines(*(np.concatenate(column) for column in zip(*chunks)))
+    labeled = np.array([label is not None for label in whole.label], dtype=bool)
+    order = np.lexsort((whole.margin, labeled))
+    return Lines(*(column[order] for column in whole))
+
+
+def _write_csv(handle: IO[str], chunks: Iterator[Lines]) -> Iterator[Lines]:
+    writer = csv.writer(handle, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for lines in chunks:
+        for name, label, probability, margin, runner in zip(*lines):
+            writer.writerow([name, label, f"{probability:.6f}", f"{margin:.6f}", runner])
+        yield lines
+
+
+def _write_parquet(handle: IO[bytes], chunks: Iterator[Lines]) -> Iterator[Lines]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise UserError('Parquet files need pyarrow: pip install "superproto[frames]". Or write a .csv.') from None
+    kinds = (pa.string(), pa.string(), pa.float64(), pa.float64(), pa.string())
+    with pq.ParquetWriter(handle, pa.schema(list(zip(COLUMNS, kinds)))) as writer:
+        for lines in chunks:
+            columns = [
+                pa.array(column if kind == pa.float64() else [None if v is None else str(v) for v in column], kind)
+                for column, kind in zip(lines, kinds)
+            ]
+            writer.write_table(pa.table(columns, schema=writer.schema))
+            yield lines
