@@ -7,16 +7,21 @@ kept per sample is s and b.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from superproto import passes
 from superproto.inputs import UNLABELED
-from superproto.rows import Array, Rows, add_up
-from superproto.whitening import Metric, sum_by_class, unit_rows
+from superproto.rows import Array, Rows, add_up, gather
+from superproto.whitening import Metric
 
+# Scores of the pool and their exponentials, kept while the prototypes stay: a pass then costs no product with X.
 SCORE_CACHE_BYTES = 512 * 2**20
+# exp(x) of float32 ends near x = -87: how far biases may move before the exponentials are taken anew.
+DRIFT = 30.0
+BLOCK_ENTRIES = 2**18
 
 
 class Assignment(NamedTuple):
@@ -39,15 +44,15 @@ class Samples:
         self.metric = metric
         self.n = rows.n_rows
         self.scale, self.shift = self._lengths()
-        self._cached_for: Array | None = None
-        self._cache: list[Array] = []
+        self._cache: _Cache | None = None
 
     def _lengths(self) -> tuple[Array, Array]:
         """(N,) s = 1 / (|x| n) and b = 1 / n, n the length of the whitened row."""
         if self.n == 0:
             return np.zeros(0), np.zeros(0)
-        parts = list(self.rows.visit(lambda chunk: _lengths_of(chunk, self.metric)))
-        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+        metric = self.metric.at(self.rows.dtype)
+        (scale, shift), _ = gather(self.rows.visit(partial(passes.lengths, metric=metric)), strung=2)
+        return scale, shift
 
     @property
     def dimension(self) -> int:
@@ -55,88 +60,83 @@ class Samples:
 
     def gram(self) -> Array:
         """X~' X~ (d, d), in one pass."""
-        second, crossed = add_up(self.rows.visit(_second_of, self.scale, self.shift))
+        second, crossed = add_up(self.rows.visit(passes.second_moment, self.scale, self.shift))
         if self.metric.mean is not None:
             mean = self.metric.mean
-            second -= np.outer(crossed, mean) + np.outer(mean, crossed) - (self.shift**2).sum() * np.outer(mean, mean)
+            spread = float((self.shift.astype(np.float64) ** 2).sum())
+            second -= np.outer(crossed, mean) + np.outer(mean, crossed) - spread * np.outer(mean, mean)
         return self.metric.forward(self.metric.forward(second).T)
 
     def materialize(self) -> Array:
         """X~ itself (N, d), for the case N < d, where it is the smaller matrix."""
-        parts = [part for (part,) in self.rows.visit(lambda *given: (self._whitened(*given),), self.scale, self.shift)]
-        return np.concatenate(parts) if parts else np.zeros((0, self.dimension))
-
-    def _whitened(self, chunk: Array, scale: Array, shift: Array) -> Array:
-        rows = chunk * scale[:, None]
-        if self.metric.mean is not None:
-            rows -= shift[:, None] * self.metric.mean
-        return self.metric.forward(rows)
+        if self.n == 0:
+            return np.zeros((0, self.dimension))
+        see = partial(passes.seen_through, metric=self.metric.at(self.rows.dtype))
+        return gather(self.rows.visit(see, self.scale, self.shift), strung=1)[0][0]
 
     def class_sums(self, labels: Array, n_classes: int) -> tuple[Array, Array]:
         """Counts (C,) and sums (C, d) of the samples of each class, for labels that are known."""
         counts = np.bincount(labels, minlength=n_classes).astype(np.float64)
         if self.n == 0:
             return counts, np.zeros((n_classes, self.dimension))
-
-        def sums_of(chunk: Array, scale: Array, shift: Array, part: Array) -> tuple[Array, Array]:
-            sums, shifts = np.zeros((n_classes, chunk.shape[1])), np.bincount(part, shift, n_classes)
-            sum_by_class(chunk * scale.astype(chunk.dtype)[:, None], part, sums)
-            return sums, shifts
-
-        sums, shifts = add_up(self.rows.visit(sums_of, self.scale, self.shift, labels))
-        return counts, self._into_metric(sums, shifts)
+        found = self.rows.visit(partial(passes.class_sums, n_classes=n_classes), self.scale, self.shift, labels)
+        return counts, self._into_metric(*add_up(found))
 
     def assign(self, prototypes: Array, bias: Array, temperature: float, with_sums: bool = True) -> Assignment:
-        """The best assignment to prototypes (n, d), each with an advantage ``bias`` (n,): hard at T = 0, else soft."""
-        parts = []
-        n, d = prototypes.shape
-        masses, raw, shifts, value = np.zeros(n), np.zeros((n, d)), np.zeros(n), 0.0
-        for chunk, scale, shift, scores in self._scored(prototypes, with_sums):
-            best, weights, gained = _respond(scores, bias, temperature)
-            parts.append(best)
-            value += gained
-            if weights is None:
-                masses += np.bincount(best, minlength=n)
-                if with_sums:
-                    sum_by_class(chunk * scale[:, None], best, raw)
-                    shifts += np.bincount(best, shift, n)
-            else:
-                masses += weights.sum(axis=0, dtype=np.float64)
-                if with_sums:
-                    raw += (weights * scale[:, None]).T @ chunk
-                    shifts += shift @ weights
-        labels = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-        return Assignment(labels, masses, self._into_metric(raw, shifts) if with_sums else raw, value)
+        """The best assignment to prototypes (n, d), each with an advantage ``bias`` (n,): hard at T = 0, else soft.
+
+        Without sums, a soft answer that comes from remembered scores has no labels either.
+        """
+        if self.n == 0:
+            return Assignment(np.zeros(0, dtype=np.int64), np.zeros(len(bias)), np.zeros_like(prototypes), 0.0)
+        remember = temperature > 0 and self._may_remember(prototypes)
+        if remember and not with_sums:
+            masses, value = self._remembered(prototypes, bias, temperature).answer(bias)
+            return Assignment(np.zeros(0, dtype=np.int64), masses, np.zeros(prototypes.shape), value)
+        # Far away, a product with X is cheaper than sending it the exponentials.
+        if remember and not getattr(self.rows, "far", False):
+            found = self._visit_with(self._remembered(prototypes, bias, temperature), bias)
+        else:
+            small: dict[str, Any] = {**self._folded(prototypes), "bias": bias, "with_sums": with_sums}
+            ask = (
+                partial(passes.soft, temperature=temperature, **small) if temperature else partial(passes.hard, **small)
+            )
+            found = self.rows.visit(ask, self.scale, self.shift)
+        (labels,), (masses, value, *sums) = gather(found, strung=1)
+        return Assignment(
+            labels, masses, self._into_metric(*sums) if sums else np.zeros(prototypes.shape), float(value)
+        )
 
     def scores(self, prototypes: Array) -> Array:
         """<x_i, p_j> (N, n)."""
-        parts = [scores for _, _, _, scores in self._scored(prototypes, False)]
-        return np.concatenate(parts) if parts else np.zeros((0, len(prototypes)))
+        if self.n == 0:
+            return np.zeros((0, len(prototypes)))
+        ask = partial(passes.scores, **self._folded(prototypes))
+        return gather(self.rows.visit(ask, self.scale, self.shift), strung=1)[0][0]
 
-    def _scored(self, prototypes: Array, with_rows: bool) -> Iterator[tuple[Array, Array, Array, Array]]:
-        """Chunks with their scores; scores are remembered for as long as the prototypes stay the same object."""
-        dtype = self.rows.dtype
-        known = self._cached_for is prototypes
-        if known and not with_rows:
-            yield from ((scores, scores, scores, scores) for scores in self._cache)
-            return
+    def _folded(self, prototypes: Array) -> dict[str, Array]:
+        """The metric folded into the prototypes: W p_j, and its product with the mean."""
         folded = self.metric.backward(prototypes)
         offset = np.zeros(len(prototypes)) if self.metric.mean is None else folded @ self.metric.mean
-        folded, offset = folded.astype(dtype), offset.astype(dtype)
-        keep = self.n * len(prototypes) * dtype.itemsize <= SCORE_CACHE_BYTES
-        store: list[Array] = []
+        return {"folded": folded.astype(self.rows.dtype), "offset": offset}
 
-        def score(chunk: Array, scale: Array, shift: Array) -> tuple[Array, ...]:
-            scale, shift = scale.astype(dtype), shift.astype(dtype)
-            if known:
-                return chunk, scale, shift, self._cache[len(store)]
-            return chunk, scale, shift, (chunk @ folded.T) * scale[:, None] - shift[:, None] * offset
+    def _may_remember(self, prototypes: Array) -> bool:
+        return 2 * self.n * len(prototypes) * self.rows.dtype.itemsize <= SCORE_CACHE_BYTES
 
-        for chunk, scale, shift, scores in self.rows.visit(score, self.scale, self.shift):
-            store.append(scores if keep else scores[:0])
-            yield chunk, scale, shift, scores
-        if keep:
-            self._cached_for, self._cache = prototypes, store
+    def _remembered(self, prototypes: Array, bias: Array, temperature: float) -> _Cache:
+        """Scores for as long as the prototypes stay the same object, with exponentials near the current biases."""
+        cache = self._cache
+        if cache is None or cache.prototypes is not prototypes or cache.temperature != temperature:
+            self._cache = None
+            self._cache = cache = _Cache(prototypes, temperature, self.scores(prototypes))
+        cache.center(bias)
+        return cache
+
+    def _visit_with(self, kernel: _Cache, bias: Array) -> Any:
+        ask = partial(passes.soft_sums, factor=kernel.factor(bias), temperature=kernel.temperature, with_sums=True)
+        # What the factor leaves out of its exponent belongs to every row's top.
+        top = kernel.top + float((bias - kernel.bias).max())
+        return self.rows.visit(ask, self.scale, self.shift, kernel.exponentials, top)
 
     def _into_metric(self, sums: Array, shifts: Array) -> Array:
         """W' (sums of s x  -  sums of b * mean)."""
@@ -145,37 +145,51 @@ class Samples:
         return self.metric.forward(sums)
 
 
-def _lengths_of(chunk: Array, metric: Metric) -> tuple[Array, Array]:
-    norms = np.linalg.norm(chunk, axis=1).astype(np.float64)
-    if metric.mean is None:
-        return _inverse(norms), np.ones_like(norms)
-    rows = unit_rows(chunk)
-    rows -= metric.mean.astype(rows.dtype)
-    shift = _inverse(np.linalg.norm(metric.forward(rows), axis=1).astype(np.float64))
-    return shift * _inverse(norms), shift
+class _Cache:
+    """Scores S (N, n) of some prototypes, and exp((S + bias - top) / T) for a bias from which others are a factor away.
 
+    A pass at another bias is two thin products with the exponentials.
+    """
 
-def _inverse(lengths: Array) -> Array:
-    """1 / length, and 0 for an all-zero row, which then stays zero."""
-    return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > np.finfo(np.float32).tiny)
+    def __init__(self, prototypes: Array, temperature: float, scores: Array) -> None:
+        self.prototypes = prototypes
+        self.temperature = temperature
+        self.scores = scores
+        self.exponentials = np.zeros((0, 0))
+        self.top = np.zeros(0)
+        self.bias: Array | None = None
 
+    def center(self, bias: Array) -> None:
+        """Take the exponentials anew where the biases have drifted so far that float32 could lose a class."""
+        if self.bias is not None and np.ptp(bias - self.bias) <= DRIFT * self.temperature:
+            return
+        if self.bias is None:
+            self.exponentials, self.top = np.empty_like(self.scores), np.empty(len(self.scores), self.scores.dtype)
+        self.bias = bias.copy()
+        for part in self._blocks():
+            self.exponentials[part], self.top[part] = passes.exponentials(self.scores[part], bias, self.temperature)
 
-def _second_of(chunk: Array, scale: Array, shift: Array) -> tuple[Array, Array]:
-    rows = chunk * scale.astype(chunk.dtype)[:, None]
-    return rows.T @ rows, shift.astype(chunk.dtype) @ rows
+    def factor(self, bias: Array) -> Array:
+        """(n,) exp((bias - own bias) / T), the largest being 1."""
+        change = bias - self.bias
+        return np.exp((change - change.max()) / self.temperature)
 
+    def answer(self, bias: Array) -> tuple[Array, float]:
+        """Masses and value at a bias."""
+        factor = self.factor(bias).astype(self.scores.dtype)
+        masses, logs = np.zeros(len(bias)), 0.0
+        for part in self._blocks():
+            norms = self.exponentials[part] @ factor
+            masses += (1 / norms) @ self.exponentials[part]
+            logs += float(np.log(norms).sum(dtype=np.float64))
+        largest = float((bias - self.bias).max())
+        value = float(self.top.sum(dtype=np.float64)) + len(self.top) * largest + self.temperature * logs
+        return masses * factor, value
 
-def _respond(scores: Array, bias: Array, temperature: float) -> tuple[Array, Array | None, float]:
-    """Labels, weights (None when hard: the labels say it) and value of one chunk."""
-    total = scores + bias.astype(scores.dtype)
-    best = total.argmax(axis=1)
-    top = np.take_along_axis(total, best[:, None], axis=1)
-    if temperature == 0:
-        return best, None, float(top.sum(dtype=np.float64))
-    weights = np.exp((total - top) / scores.dtype.type(temperature))
-    norm = weights.sum(axis=1, keepdims=True)
-    weights /= norm
-    return best, weights, float((top + temperature * np.log(norm)).sum(dtype=np.float64))
+    def _blocks(self) -> list[slice]:
+        """Rows in blocks that stay in the processor's cache between two products."""
+        length = max(1, BLOCK_ENTRIES // max(1, self.scores.shape[1]))
+        return [slice(start, start + length) for start in range(0, len(self.scores), length)]
 
 
 def labeled_and_pool(labels: Array) -> tuple[Array, Array]:

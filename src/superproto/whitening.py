@@ -9,16 +9,19 @@ rows (label -1) enter the mean alone. See ``docs/math.md`` for what this does to
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import linalg
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from superproto.errors import UserError
 from superproto.inputs import UNLABELED, check_problem
+from superproto.passes import labeled_unit_rows, like, moments, sums_by_class, unit_rows, unit_sum
 from superproto.rows import Array, ArrayRows, Rows, add_up
 
 SHRINKAGE = 0.1
@@ -40,17 +43,23 @@ class Metric:
     def forward(self, rows: Array) -> Array:
         """rows W: from unit features to the metric (the mean is not subtracted here)."""
         if self.matrix is not None:
-            return rows @ self.matrix.astype(rows.dtype, copy=False)
+            return rows @ like(self.matrix, rows)
         if self.basis is None or self.gains is None:
             return rows
-        basis = self.basis.astype(rows.dtype, copy=False)
-        return rows.dtype.type(self.rest) * rows + ((rows @ basis) * self.gains.astype(rows.dtype)) @ basis.T
+        basis = like(self.basis, rows)
+        return float(self.rest) * rows + ((rows @ basis) * like(self.gains, rows)) @ basis.T
 
     def backward(self, rows: Array) -> Array:
         """rows W': what a vector of the metric is multiplied with when features come as they are."""
         if self.matrix is not None:
             return rows @ self.matrix.T
         return self.forward(rows)
+
+    def at(self, dtype: DTypeLike) -> Metric:
+        """The same map at a precision, converted once for a whole pass."""
+        arrays = {name: getattr(self, name) for name in ("mean", "matrix", "basis", "gains")}
+        changed: dict[str, Any] = {k: np.asarray(array, dtype) for k, array in arrays.items() if array is not None}
+        return replace(self, **changed)
 
 
 class _Moments(NamedTuple):
@@ -62,53 +71,35 @@ class _Moments(NamedTuple):
     second: Array
 
 
-def unit_rows(rows: Array) -> Array:
-    """Each row at length 1; an all-zero row stays as it is."""
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.maximum(norms, np.finfo(rows.dtype).tiny)
-
-
 def learn_metric(rows: Rows, labels: Array, n_classes: int, shrinkage: float = SHRINKAGE) -> Metric:
     """The within-class metric of the labeled rows; the mean is over all rows, labeled or not."""
     labeled = int(np.count_nonzero(labels != UNLABELED))
     if labeled < rows.n_columns:
         return _thin_metric(rows, labels, n_classes, shrinkage)
-    moments = _Moments(*add_up(rows.visit(lambda chunk, part: _moments_of(chunk, part, n_classes), labels)))
-    counts = np.maximum(moments.class_counts, 1)[:, None]
-    within = moments.second - (moments.class_sums / counts).T @ moments.class_sums
-    mean = (moments.class_sums.sum(axis=0) + moments.pool_sum) / max(rows.n_rows, 1)
-    if _is_degenerate(moments.class_counts):
+    found = _Moments(*add_up(rows.visit(partial(moments, n_classes=n_classes), labels)))
+    mean = (found.class_sums.sum(axis=0) + found.pool_sum) / max(rows.n_rows, 1)
+    within = found.second
+    if _is_degenerate(found.class_counts):
         _warn_fallback()
-        center = moments.class_sums.sum(axis=0) / labeled
-        within = moments.second - labeled * np.outer(center, center)
-    eigenvalues, basis = linalg.eigh(within / labeled, overwrite_a=True, check_finite=False, driver="evd")
+        center = found.class_sums.sum(axis=0) / labeled
+        within -= labeled * np.outer(center, center)
+    else:
+        within -= (found.class_sums / np.maximum(found.class_counts, 1)[:, None]).T @ found.class_sums
+    within /= labeled
+    eigenvalues, basis = linalg.eigh(within, overwrite_a=True, check_finite=False, driver="evd")
     scale = _inverse_roots(eigenvalues, eigenvalues.sum() / len(eigenvalues), shrinkage)
     return Metric(mean=mean, matrix=basis * scale)
 
 
-def _moments_of(chunk: Array, labels: Array, n_classes: int) -> tuple[Array, ...]:
-    rows = unit_rows(chunk)
-    known = labels != UNLABELED
-    marked = rows[known]
-    sums = np.zeros((n_classes, rows.shape[1]))
-    sum_by_class(marked, labels[known], sums)
-    counts = np.bincount(labels[known], minlength=n_classes)
-    return sums, counts, rows[~known].sum(axis=0, dtype=np.float64), marked.T @ marked
-
-
 def sum_by_class(rows: Array, labels: Array, sums: Array) -> None:
-    """sums[j] += the rows with label j, by one sort and one segmented sum."""
-    if len(rows) == 0:
-        return
-    order = np.argsort(labels, kind="stable")
-    present, starts = np.unique(labels[order], return_index=True)
-    sums[present] += np.add.reduceat(rows[order], starts, axis=0, dtype=np.float64)
+    """sums[j] += the rows with label j."""
+    sums += sums_by_class(rows, labels, np.ones(len(rows)), len(sums))
 
 
 def _thin_metric(rows: Rows, labels: Array, n_classes: int, shrinkage: float) -> Metric:
     """The same metric when there are fewer labeled rows than features: no (d, d) matrix is formed."""
-    parts = [unit_rows(part) for (part,) in rows.visit(lambda chunk, known: (chunk[known],), labels != UNLABELED)]
-    (total,) = add_up(rows.visit(lambda chunk: (unit_rows(chunk).sum(axis=0, dtype=np.float64),)))
+    parts = [part for (part,) in rows.visit(labeled_unit_rows, labels != UNLABELED)]
+    (total,) = add_up(rows.visit(unit_sum))
     mean = total / max(rows.n_rows, 1)
     marked, known = np.concatenate(parts).astype(np.float64), labels[labels != UNLABELED]
     sums = np.zeros((n_classes, rows.n_columns))
@@ -204,5 +195,5 @@ def apply_metric(metric: Metric, chunk: Array) -> Array:
     """unit -> center -> map -> unit, for a chunk of rows."""
     rows = unit_rows(chunk)
     if metric.mean is not None:
-        rows -= metric.mean.astype(rows.dtype)
+        rows -= like(metric.mean, rows)
     return unit_rows(metric.forward(rows))

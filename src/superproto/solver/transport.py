@@ -40,10 +40,12 @@ def update_assignment(
     """
     r, n_samples = relaxation_weight(T, f), float(samples.n)
     expected = n_samples * prior
-    for passes in range(1, max_passes + 1):
+    passes = 0
+    while f > 0:
+        passes += 1
         answer = samples.assign(P, T * g, T, with_sums=False)
         value = _value(answer, g, T, r, expected)
-        if f == 0 or passes == max_passes:
+        if passes == max_passes:
             break
         if _gap(answer.masses, g, prior, T, r) <= 1e-4 * T * n_samples and value <= ceiling:
             break

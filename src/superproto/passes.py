@@ -1,0 +1,186 @@
+"""COMPUTE: what a pass takes from one chunk of rows, in the array library that the chunk belongs to.
+
+The functions here are the whole of what runs on a worker or on a GPU: small arrays in, small arrays out, no state. They
+are written in the array API, which NumPy, torch and CuPy share; ``like`` brings the small arrays to the chunk.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from superproto.inputs import UNLABELED
+from superproto.rows import Array
+
+
+def namespace(chunk: Any) -> Any:
+    """The array library of a chunk."""
+    if isinstance(chunk, np.ndarray):
+        return np
+    from array_api_compat import array_namespace
+
+    return array_namespace(chunk)
+
+
+def like(values: Any, chunk: Any) -> Any:
+    """A small array where the chunk is, at its precision."""
+    if isinstance(chunk, np.ndarray):
+        return np.asarray(values, dtype=chunk.dtype)
+    xp = namespace(chunk)
+    return xp.asarray(values, dtype=chunk.dtype, device=chunk.device)
+
+
+def unit_rows(rows: Array) -> Array:
+    """Each row at length 1; an all-zero row stays as it is."""
+    xp = namespace(rows)
+    return rows / xp.clip(row_lengths(rows)[:, None], float(xp.finfo(rows.dtype).smallest_normal), None)
+
+
+def row_lengths(rows: Array) -> Array:
+    """(N,) |x_i|."""
+    if isinstance(rows, np.ndarray):
+        return np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return namespace(rows).linalg.vector_norm(rows, axis=1)
+
+
+def sums_by_class(rows: Array, labels: Array, weights: Array, n_classes: int) -> Array:
+    """(n, d) sum of w_i x_i over the rows of each class; rows with label -1 belong to none."""
+    if isinstance(rows, np.ndarray):
+        member = np.flatnonzero(labels != UNLABELED)
+        entries = (weights[member].astype(rows.dtype, copy=False), (labels[member], member))
+        return np.asarray(sparse.csr_array(entries, shape=(n_classes, len(rows))) @ rows)
+    xp = namespace(rows)
+    columns = xp.arange(n_classes, device=rows.device)
+    return (xp.astype(labels[:, None] == columns, rows.dtype) * like(weights, rows)[:, None]).T @ rows
+
+
+def moments(chunk: Array, labels: Array, *, n_classes: int) -> tuple[Array, Array, Array, Array]:
+    """Of unit rows: class sums (C, d), class counts (C,), the sum of unlabeled rows (d,), X'X of the labeled (d, d)."""
+    xp, rows = namespace(chunk), unit_rows(chunk)
+    known = labels != UNLABELED
+    sums = sums_by_class(rows, labels, xp.ones_like(rows[:, 0]), n_classes)
+    pool = xp.sum(rows, axis=0, dtype=xp.float64) - xp.sum(sums, axis=0, dtype=xp.float64)
+    marked = rows if bool(xp.all(known)) else rows[known, :]
+    return sums, _counts(labels[known], n_classes, xp), pool, marked.T @ marked
+
+
+def _counts(labels: Array, n_classes: int, xp: Any) -> Array:
+    if xp is np:
+        return np.bincount(labels, minlength=n_classes)
+    columns = xp.arange(n_classes, device=labels.device)
+    return xp.sum(xp.astype(labels[:, None] == columns, xp.int64), axis=0)
+
+
+def labeled_unit_rows(chunk: Array, known: Array) -> tuple[Array]:
+    """The labeled rows themselves, at length 1."""
+    return (unit_rows(chunk[known, :]),)
+
+
+def unit_sum(chunk: Array) -> tuple[Array]:
+    """(d,) the sum of unit rows."""
+    xp = namespace(chunk)
+    return (xp.sum(unit_rows(chunk), axis=0, dtype=xp.float64),)
+
+
+def lengths(chunk: Array, *, metric: Any) -> tuple[Array, Array]:
+    """(N,) s = 1 / (|x| n) and b = 1 / n, n the length of the unit row seen through the metric."""
+    norms = row_lengths(chunk)
+    if metric.mean is None:
+        return _inverse(norms), norms * 0 + 1
+    shift = _inverse(row_lengths(metric.forward(unit_rows(chunk) - like(metric.mean, chunk))))
+    return shift * _inverse(norms), shift
+
+
+def _inverse(lengths: Array) -> Array:
+    """1 / length, and 0 for an all-zero row, which then stays zero."""
+    xp, tiny = namespace(lengths), float(np.finfo(np.float32).tiny)
+    return xp.where(lengths > tiny, 1 / xp.clip(lengths, tiny, None), lengths * 0)
+
+
+def seen_through(chunk: Array, scale: Array, shift: Array, *, metric: Any) -> tuple[Array]:
+    """The rows themselves in the metric, W' (s x - b mean)."""
+    rows = chunk * like(scale, chunk)[:, None]
+    if metric.mean is not None:
+        rows = rows - like(shift, chunk)[:, None] * like(metric.mean, chunk)
+    return (metric.forward(rows),)
+
+
+def second_moment(chunk: Array, scale: Array, shift: Array) -> tuple[Array, Array]:
+    """sum s^2 x x' (d, d) and sum s b x (d,)."""
+    rows = chunk * like(scale, chunk)[:, None]
+    return rows.T @ rows, like(shift, chunk) @ rows
+
+
+def class_sums(chunk: Array, scale: Array, shift: Array, labels: Array, *, n_classes: int) -> tuple[Array, Array]:
+    """sum s x (n, d) and sum b (n,) over the rows of each class."""
+    xp = namespace(chunk)
+    ones = xp.ones_like(like(shift, chunk)[:, None])
+    sums = sums_by_class(chunk, labels, like(scale, chunk), n_classes)
+    return sums, sums_by_class(ones, labels, like(shift, chunk), n_classes)[:, 0]
+
+
+def scores(chunk: Array, scale: Array, shift: Array, *, folded: Array, offset: Array) -> tuple[Array]:
+    """<x~_i, p_j> (N, n) = s_i <x_i, W p_j> - b_i <mean, W p_j>."""
+    found = chunk @ like(folded, chunk).T
+    found *= like(scale, chunk)[:, None]
+    found -= like(shift, chunk)[:, None] * like(offset, chunk)
+    return (found,)
+
+
+def hard(
+    chunk: Array, scale: Array, shift: Array, *, folded: Array, offset: Array, bias: Array, with_sums: bool
+) -> tuple[Any, ...]:
+    """The best class of each row: labels | masses, value, sums s x, sums b."""
+    xp = namespace(chunk)
+    (found,) = scores(chunk, scale, shift, folded=folded, offset=offset)
+    found += like(bias, chunk)
+    labels = xp.argmax(found, axis=1)
+    value = xp.sum(xp.max(found, axis=1), dtype=xp.float64)
+    masses = _counts(labels, len(bias), xp)
+    if not with_sums:
+        return labels, masses, value
+    return labels, masses, value, *class_sums(chunk, scale, shift, labels, n_classes=len(bias))
+
+
+def soft(
+    chunk: Array, scale: Array, shift: Array, *,
+    folded: Array, offset: Array, bias: Array, temperature: float, with_sums: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Softmax at a temperature: labels | masses, value, sums Q s x, sums Q b."""
+    (found,) = scores(chunk, scale, shift, folded=folded, offset=offset)
+    weights, top = exponentials(found, bias, temperature)
+    return soft_sums(chunk, scale, shift, weights, top, factor=None, temperature=temperature, with_sums=with_sums)
+
+
+def exponentials(found: Array, bias: Array, temperature: float) -> tuple[Array, Array]:
+    """exp((s_ij + bias_j - top_i) / T) and top_i = max_j (s_ij + bias_j)."""
+    xp = namespace(found)
+    total = found + like(bias, found)
+    top = xp.max(total, axis=1)
+    total -= top[:, None]
+    total *= 1 / temperature
+    if xp is np:
+        np.exp(total, out=total)
+        return total, top
+    return xp.exp(total), top
+
+
+def soft_sums(
+    chunk: Array, scale: Array, shift: Array, kernel: Array, top: Array, *,
+    factor: Array | None, temperature: float, with_sums: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    """The answer of :func:`soft` from exponentials that are known: Q_ij = kernel_ij factor_j / sum."""
+    xp = namespace(chunk)
+    weights = kernel if factor is None else kernel * like(factor, chunk)
+    labels = xp.argmax(weights, axis=1)
+    norm = xp.sum(weights, axis=1)
+    value = xp.sum(like(top, chunk) + temperature * xp.log(norm), dtype=xp.float64)
+    weights = weights / norm[:, None]
+    masses = xp.sum(weights, axis=0, dtype=xp.float64)
+    if not with_sums:
+        return labels, masses, value
+    shifts = like(shift, chunk) @ weights
+    weights *= like(scale, chunk)[:, None]
+    return labels, masses, value, weights.T @ chunk, shifts
