@@ -16,6 +16,7 @@ from superproto.solver import start
 from superproto.solver.blocks import Spectrum, spectrum_of_gram, spectrum_of_rows
 from superproto.solver.formulations import Bidirectional, Formulation, Given, Published, Softness, Spherical, State
 from superproto.solver.spherical import normalized
+from superproto.warm import continued
 from superproto.whitening import Metric, unit_rows
 
 
@@ -148,15 +149,19 @@ class Assembly:
             P[seen], self.A[seen], P[~seen], self.A[~seen], choices.q, choices.lam, choices.seed
         )
         columns = int(self.problem.allowed.sum())
-        return State(
+        first = State(
             P=P, Z=np.zeros((len(P), choices.q)), D_v=D_v, D_c=D_c, labels=np.zeros(0, dtype=np.int64),
             masses=np.zeros(len(P)), sums=np.zeros_like(P), log_scaling=np.zeros(columns),
             prior=self._first_prior(columns), confusion=0.0,
         )  # fmt: skip
+        if isinstance(choices.init, str):
+            return first
+        problem = self.problem
+        return continued(first, choices.init, problem.names, problem.allowed, self.labeled.metric, choices.unit)
 
     def _clustered(self, P: Array) -> Array:
         targets = self.problem.allowed & ~self.problem.seen
-        if self.choices.init == "means" or self.pool is None or not targets.any():
+        if self.choices.init not in ("kmeans", "affinity") or self.pool is None or not targets.any():
             return P
         P = P.copy()
         P[targets] = start.cluster_prototypes(

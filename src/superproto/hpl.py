@@ -63,7 +63,8 @@ class HPL(ZeroShotEstimator):
     variant : "hpl" or "hpl1", default="hpl"
         "hpl1" aligns in both directions (the paper's ablation); it always has free prototypes.
     init : "means", "kmeans", "affinity" or fitted HPL, default="means"
-        Start of the unseen prototypes: predicted from descriptions, or pool clusters matched to these predictions.
+        Start of the unseen prototypes: predicted from descriptions, or pool clusters matched to these predictions;
+        or an earlier model to go on from when rows or classes were added (classes are matched by name).
     order : "unseen" or "seen", default="unseen"
         Which part an outer iteration does first.
     alternate : bool, default=True
@@ -179,10 +180,13 @@ class HPL(ZeroShotEstimator):
         """The paper to the letter: unit features, no whitening, hard labels, free prototypes, its peak parameters."""
         return cls(**{**PUBLISHED, **overrides})
 
-    def fit(self, X: Any, y: Any, semantics: Any = None, class_names: Any = None) -> HPL:
-        """Learn from the labeled rows and label the others; see :class:`ZeroShotEstimator.fit` for the arguments."""
+    def fit(self, X: Any, y: Any, semantics: Any = None, class_names: Any = None, init: Any = None) -> HPL:
+        """Learn from the labeled rows and label the others; see :class:`ZeroShotEstimator.fit` for the arguments.
+
+        ``init``, if given, is used for this fit in place of the parameter: an earlier model to go on from.
+        """
         X, problem = self._check(X, y, semantics, class_names)
-        choices = self._choices(problem)
+        choices = self._choices(problem, self.init if init is None else init)
         self._store_classes(problem)
         self.metric_ = self._metric(X, problem)
         assembly = Assembly(choices, ArrayRows, X, problem, self.metric_)
@@ -201,14 +205,15 @@ class HPL(ZeroShotEstimator):
     def _score_rows(self, X: Array) -> Array:
         return self._score(X)
 
-    def _choices(self, problem: Problem) -> Choices:
+    def _choices(self, problem: Problem, init: Any) -> Choices:
         """The parameters, checked, as the solver takes them."""
         for name in ("rho", "omega", "alpha"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"{name} is {getattr(self, name)}, but it must be at least 0 and below 1.")
         for name, known in _OPTIONS.items():
-            if isinstance(getattr(self, name), str) and getattr(self, name) not in known:
-                raise UserError(f"{name} is '{getattr(self, name)}', but it is one of {', '.join(known)}.")
+            value = init if name == "init" else getattr(self, name)
+            if isinstance(value, str) and value not in known:
+                raise UserError(f"{name} is '{value}', but it is one of {', '.join(known)}.")
         if not 0 <= self.relaxation < 1:
             raise UserError(f"relaxation is {self.relaxation}, but it must be at least 0 and below 1.")
         if self.max_iter < 1:
@@ -220,7 +225,7 @@ class HPL(ZeroShotEstimator):
             q=self._number_of_super_prototypes(problem),
             bidirectional=self.variant == "hpl1",
             unit=self.prototypes == "unit" and self.variant == "hpl",
-            init=self.init,
+            init=init,
             alternate=self.alternate,
             dictionary_solver=self.dictionary_solver,
             discriminative=float(self.discriminative_weight),
