@@ -6,21 +6,32 @@ rest is here, so that the same input gets the same preparation, candidates and a
 
 from __future__ import annotations
 
+import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from superproto import passes
+from superproto.backends import as_rows
+from superproto.backends.arrayapi import back
 from superproto.errors import UserError
 from superproto.inputs import Problem, check_problem, fingerprint
-from superproto.rows import Array, ArrayRows
+from superproto.rows import Array, Rows, add_up, gather, rows_of
 from superproto.stopwatch import span
 from superproto.whitening import SHRINKAGE, Metric, apply_metric, learn_metric
 
 FLOATS = [np.float64, np.float32, np.float16]
+# Beyond this, label_distributions_ is sparse, without probabilities that do not show in six digits.
+DENSE_BYTES = 512 * 2**20
+NEGLIGIBLE = 1e-6
+# The probabilities' sharpness is a single number: so many labeled rows, evenly spread, are enough to fit it.
+SHARPNESS_ROWS = 20_000
 
 
 class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
@@ -36,7 +47,8 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array of shape (N, d)
-            Features, finite numbers.
+            Features, finite numbers: an array or frame in memory; a memory-mapped, Zarr, HDF5 or Dask array; a Parquet
+            data set; a torch or CuPy array; an iterable of chunks that can be read again; or the name of such a file.
         y : array of shape (N,)
             Row of ``semantics`` (or class name), -1 (None, NaN) where the label is asked for.
         semantics : array or frame of shape (C, k), default=None
@@ -77,24 +89,23 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
         With two classes and no semantics it is scikit-learn's one column: positive for ``classes_[1]``.
         """
         check_is_fitted(self)
-        scores = self._masked(self._score_rows(self._check_rows(X)))
+        scores = self._masked(self._asked("_score_rows", X))
         return scores[:, 1] - scores[:, 0] if self._is_plain_binary() else scores
 
     def predict(self, X: Any) -> Array:
         """(N,) a class for each row, among the candidates; on a pool row: its ``transduction_``."""
         check_is_fitted(self)
-        scores = self._masked(self._score_rows(self._check_rows(X)))
-        return self.classes_[scores.argmax(axis=1)]
+        return self.classes_[self._asked("_best", X)]
 
     def predict_proba(self, X: Any) -> Array:
         """(N, C) probabilities, columns as ``classes_``."""
         check_is_fitted(self)
-        return self._distributions(self._masked(self._score_rows(self._check_rows(X))))
+        return self._distributions(self._masked(self._asked("_score_rows", X)))
 
     def answers(self, X: Any) -> tuple[Array, Array, Array]:
         """In one pass, (N, C) each: scores of all classes, candidates or not; ``decision_function``; probabilities."""
         check_is_fitted(self)
-        scores = self._score_rows(self._check_rows(X))
+        scores = self._asked("_score_rows", X)
         masked = self._masked(scores)
         return scores, masked, self._distributions(masked)
 
@@ -109,20 +120,44 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
 
     # -- parts -----------------------------------------------------------------------------------------------------
 
-    def _check(self, X: Any, y: Any, semantics: Any, class_names: Any) -> tuple[Array, Problem]:
+    def _asked(self, question: str, X: Any) -> Array:
+        """Answers to a question about rows: at once for an array; chunk by chunk, and where they are, for others."""
+        X = self._check_rows(X)
+        if isinstance(X, np.ndarray):
+            answers: Array = getattr(self, question)(X)
+            return answers
+        return gather(X.visit(partial(ask_chunk, model=self._portable(), question=question)), strung=1)[0][0]
+
+    def _best(self, X: Array) -> Array:
+        """(N,) the row of ``classes_`` that wins."""
+        return self._masked(self._score_rows(X)).argmax(axis=1)
+
+    def _portable(self) -> ZeroShotEstimator:
+        """What a worker needs of the model: nothing that grows with the samples, nothing bound to this process."""
+        light = copy.copy(self)
+        for name in ("label_distributions_", "transduction_", "callback", "init"):
+            if hasattr(light, name):
+                setattr(light, name, None)
+        return light
+
+    def _check(self, X: Any, y: Any, semantics: Any, class_names: Any) -> tuple[Any, Problem]:
         X = self._check_rows(X, reset=True)
         problem = check_problem(y, semantics, class_names, self.candidates)
-        if len(problem.labels) != len(X):
+        n_rows = rows_of(X).n_rows
+        if len(problem.labels) != n_rows:
             raise UserError(
-                f"X has {len(X)} rows, but y has {len(problem.labels)} labels (inconsistent numbers of samples). "
+                f"X has {n_rows} rows, but y has {len(problem.labels)} labels (inconsistent numbers of samples). "
                 "Give one label per row."
             )
         if not problem.seen.any():
             raise UserError("No sample is labeled: every class of y is unseen. Label samples of at least one class.")
-        self.data_hash_ = fingerprint(X, problem)
+        self.data_hash_ = fingerprint(X if isinstance(X, np.ndarray) else _every_so_often(X), problem)
         return X, problem
 
-    def _check_rows(self, X: Any, reset: bool = False) -> Array:
+    def _check_rows(self, X: Any, reset: bool = False) -> Any:
+        rows = as_rows(X)
+        if rows is not None:
+            return self._check_chunks(rows, reset)
         if getattr(X, "dtype", None) == np.dtype(object):
             _refuse_objects(X)
         X = validate_data(self, X, dtype=FLOATS, reset=reset)
@@ -130,22 +165,40 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
             raise UserError("All features are zero, so no sample can be told from another. Check how X was read.")
         return X
 
+    def _check_chunks(self, rows: Rows, reset: bool) -> Rows:
+        """What ``validate_data`` does for arrays, in one pass over rows that are elsewhere."""
+        if reset:
+            self.n_features_in_ = rows.n_columns
+        if rows.n_columns != self.n_features_in_:
+            raise UserError(
+                f"X has {rows.n_columns} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input."
+            )
+        if rows.n_rows == 0:
+            raise UserError("Found array with 0 sample(s), while a minimum of 1 is required.")
+        wrong, useful = add_up(rows.visit(passes.inspect))
+        if wrong:
+            raise UserError(f"Input X contains NaN or infinity ({int(wrong)} values). Drop or mend these rows.")
+        if reset and not useful:
+            raise UserError("All features are zero, so no sample can be told from another. Check how X was read.")
+        return rows
+
     def _store_classes(self, problem: Problem) -> None:
         self.classes_ = problem.names
         self.seen_classes_ = problem.seen
         self.allowed_ = problem.allowed
         self.described_ = problem.described
 
-    def _metric(self, X: Array, problem: Problem) -> Metric:
+    def _metric(self, X: Any, problem: Problem) -> Metric:
         if self.whiten is False:
             return Metric()
         shrinkage = SHRINKAGE if self.whiten is True else float(self.whiten)
         with span("whiten"):
-            return learn_metric(ArrayRows(X), problem.labels, problem.n_classes, shrinkage)
+            return learn_metric(rows_of(X), problem.labels, problem.n_classes, shrinkage)
 
-    def _prepare(self, X: Array) -> Array:
-        parts = [part for (part,) in ArrayRows(X).visit(lambda chunk: (apply_metric(self.metric_, chunk),))]
-        return np.concatenate(parts)
+    def _prepare(self, X: Any) -> Array:
+        (rows,), _ = gather(rows_of(X).visit(partial(_apply, metric=self.metric_)), strung=1)
+        return rows
 
     def _masked(self, scores: Array) -> Array:
         return np.where(self.allowed_, scores, -np.inf)
@@ -155,10 +208,11 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
 
     def _fit_sharpness(self, X: Array, problem: Problem) -> float:
         """Inverse temperature of the probabilities: the likeliest one on the labeled rows, among the seen classes."""
-        known = ~problem.asked
+        known = np.flatnonzero(~problem.asked)
         if problem.seen.sum() < 2:
             return 1.0
-        scores = np.asarray(self._score(X[known]), dtype=np.float64)[:, problem.seen]
+        known = known[:: -(-len(known) // SHARPNESS_ROWS)]
+        scores = np.asarray(self._score(_taken(X, known)), dtype=np.float64)[:, problem.seen]
         columns = np.cumsum(problem.seen)[problem.labels[known]] - 1
         own = scores[np.arange(len(scores)), columns]
         spread = float(scores.std()) or 1.0
@@ -169,17 +223,20 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
 
         return float(np.exp(minimize_scalar(loss, bounds=(-3, 7), method="bounded").x) / spread)
 
-    def _label_pool(self, X: Array, problem: Problem) -> None:
-        distributions = np.zeros((len(X), problem.n_classes))
-        known = ~problem.asked
-        distributions[known, problem.labels[known]] = 1.0
-        labels = problem.labels.copy()
+    def _label_pool(self, X: Any, problem: Problem) -> None:
+        labels, n_classes = problem.labels.copy(), problem.n_classes
+        dense = len(labels) * n_classes * 8 <= DENSE_BYTES
+        pool: Any = np.zeros((0, n_classes)) if dense else sparse.csr_array((0, n_classes))
         if problem.asked.any():
-            scores = self._masked(self._pool_scores(X, problem))
-            distributions[problem.asked] = self._distributions(scores)
-            labels[problem.asked] = scores.argmax(axis=1)
+            labels[problem.asked], pool = self._pool_answers(X, problem, dense)
         self.transduction_ = self.classes_[labels]
-        self.label_distributions_ = distributions
+        self.label_distributions_ = _with_given_labels(problem, pool)
+
+    def _pool_answers(self, X: Any, problem: Problem, dense: bool) -> tuple[Array, Any]:
+        """Labels of the unlabeled rows, and their distributions (N_u, C)."""
+        scores = self._masked(self._pool_scores(X, problem))
+        doubt = self._distributions(scores)
+        return scores.argmax(axis=1), doubt if dense else sparse.csr_array(doubt)
 
     def _is_plain_binary(self) -> bool:
         return len(self.classes_) == 2 and not self.described_
@@ -189,6 +246,43 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.classifier_tags.poor_score = False
         return tags
+
+
+def ask_chunk(chunk: Array, *, model: ZeroShotEstimator, question: str) -> tuple[Array, ...]:
+    """A model's answers for one chunk, wherever it is."""
+    answer = getattr(model, question)(back(chunk))
+    return answer if isinstance(answer, tuple) else (answer,)
+
+
+def _apply(chunk: Array, *, metric: Metric) -> tuple[Array]:
+    return (apply_metric(metric, chunk),)
+
+
+def _with_given_labels(problem: Problem, pool: Any) -> Any:
+    """(N, C) the pool's distributions in their rows, and certainty where a label was given; sparse if the pool is."""
+    known, asked = np.flatnonzero(~problem.asked), np.flatnonzero(problem.asked)
+    shape = (len(problem.labels), problem.n_classes)
+    if isinstance(pool, np.ndarray):
+        whole = np.zeros(shape)
+        whole[asked] = pool
+        whole[known, problem.labels[known]] = 1.0
+        return whole
+    found = pool.tocoo()
+    rows = np.concatenate([known, asked[found.coords[0]]])
+    columns = np.concatenate([problem.labels[known], found.coords[1]])
+    return sparse.csr_array((np.concatenate([np.ones(len(known)), found.data]), (rows, columns)), shape=shape)
+
+
+def _taken(X: Any, index: Array) -> Array:
+    """The rows of an index, in memory."""
+    return (
+        X[index] if isinstance(X, np.ndarray) else gather(rows_of(X, index).visit(passes.as_they_are), strung=1)[0][0]
+    )
+
+
+def _every_so_often(rows: Rows) -> Array:
+    """About a thousand rows evenly spread: enough to tell one data set from another."""
+    return _taken(rows, np.arange(0, rows.n_rows, max(1, rows.n_rows // 1000)))
 
 
 def _refuse_objects(X: Any) -> None:

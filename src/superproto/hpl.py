@@ -5,15 +5,17 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from superproto.assembly import Assembly, Choices
 from superproto.errors import UserError
-from superproto.estimator import ZeroShotEstimator
+from superproto.estimator import NEGLIGIBLE, ZeroShotEstimator, ask_chunk
 from superproto.inputs import Problem, name_of
-from superproto.rows import Array, ArrayRows
+from superproto.rows import Array, ArrayRows, gather, rows_of
 from superproto.samples import Samples
 from superproto.solver.loop import Outcome, Schedule, Sweep, minimize
 
@@ -189,7 +191,7 @@ class HPL(ZeroShotEstimator):
         choices = self._choices(problem, self.init if init is None else init)
         self._store_classes(problem)
         self.metric_ = self._metric(X, problem)
-        assembly = Assembly(choices, ArrayRows, X, problem, self.metric_)
+        assembly = Assembly(choices, rows_of, X, problem, self.metric_)
         outcome = minimize(assembly.model, assembly.first_state(), self._schedule(), self._reporter())
         self._store(outcome, assembly)
         self.sharpness_ = 1 / self.temperature if assembly.is_soft else self._fit_sharpness(X, problem)
@@ -204,6 +206,29 @@ class HPL(ZeroShotEstimator):
 
     def _score_rows(self, X: Array) -> Array:
         return self._score(X)
+
+    def _pool_answers(self, X: Any, problem: Problem, dense: bool) -> tuple[Array, Any]:
+        """Chunk by chunk, so that no (N, C) array but the answer itself is formed."""
+        pool = rows_of(X, np.flatnonzero(problem.asked), dtype=np.float64)
+        ask = partial(ask_chunk, model=self._portable(), question="_doubt" if dense else "_sparse_doubt")
+        (labels, *doubt), _ = gather(pool.visit(ask), strung=2 if dense else 4)
+        if dense:
+            return labels, doubt[0]
+        counts, columns, values = doubt
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        return labels, sparse.csr_array((values, columns, starts), shape=(len(labels), problem.n_classes))
+
+    def _doubt(self, X: Array) -> tuple[Array, Array]:
+        scores = self._masked(self._score(X))
+        return scores.argmax(axis=1), self._distributions(scores)
+
+    def _sparse_doubt(self, X: Array) -> tuple[Array, Array, Array, Array]:
+        """Labels; how many classes are left in each row; these classes; their probabilities, which sum to 1."""
+        labels, doubt = self._doubt(X)
+        doubt[doubt < NEGLIGIBLE] = 0.0
+        doubt /= doubt.sum(axis=1, keepdims=True)
+        rows, columns = doubt.nonzero()
+        return labels, (doubt > 0).sum(axis=1), columns, doubt[rows, columns]
 
     def _choices(self, problem: Problem, init: Any) -> Choices:
         """The parameters, checked, as the solver takes them."""

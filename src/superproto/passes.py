@@ -56,6 +56,18 @@ def sums_by_class(rows: Array, labels: Array, weights: Array, n_classes: int) ->
     return (xp.astype(labels[:, None] == columns, rows.dtype) * like(weights, rows)[:, None]).T @ rows
 
 
+def inspect(chunk: Array) -> tuple[Any, Any]:
+    """How many values are not finite, and whether any is not zero."""
+    xp = namespace(chunk)
+    wrong = int(xp.sum(~xp.isfinite(chunk), dtype=xp.int64)) if not bool(xp.isfinite(xp.sum(chunk))) else 0
+    return wrong, int(bool(xp.any(chunk != 0)))
+
+
+def as_they_are(chunk: Array) -> tuple[Array]:
+    """The rows themselves."""
+    return (chunk,)
+
+
 def moments(chunk: Array, labels: Array, *, n_classes: int) -> tuple[Array, Array, Array, Array]:
     """Of unit rows: class sums (C, d), class counts (C,), the sum of unlabeled rows (d,), X'X of the labeled (d, d)."""
     xp, rows = namespace(chunk), unit_rows(chunk)
