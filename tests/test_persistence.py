@@ -21,7 +21,7 @@ from superproto import HPL, Task, UserError, load_model
 from superproto.baselines import METHODS
 from superproto.baselines.prototypes import Prototypes
 from superproto.datasets import make_task
-from superproto.persistence import _seal
+from superproto.modelfile import seal_of
 
 READ_ALL = """
 import sys, warnings, numpy as np
@@ -169,7 +169,7 @@ def rewritten(
     header = json.loads(text)
     change(header, tensors)
     text = json.dumps(header)
-    save_file(tensors, target, {"superproto": f"{_seal(text, tensors) if reseal else seal} {text}"})
+    save_file(tensors, target, {"superproto": f"{seal_of(text, tensors) if reseal else seal} {text}"})
 
 
 @pytest.fixture(scope="module")
@@ -196,8 +196,8 @@ def test_errors_say_what_a_file_is(model_file: Path, tmp_path: Path) -> None:
         UserError, match=r"has format 99 \(superproto 9.0\), but this superproto .* reads up to 1. Update"
     ):
         load_model(path)
-    rewritten(model_file, path, lambda header, _: header.update(method="os.system"), True)
-    with pytest.raises(UserError, match=r"its method is 'os.system'"):
+    rewritten(model_file, path, lambda header, _: header.update({"class": "os:system"}), True)
+    with pytest.raises(UserError, match=r"its method is 'os:system'"):
         load_model(path)
     rewritten(model_file, path, lambda header, _: header["fitted"].update(predict=1), True)
     with pytest.raises(UserError, match="'predict' is no fitted attribute"):

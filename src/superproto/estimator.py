@@ -22,6 +22,7 @@ from superproto.backends import as_rows
 from superproto.backends.arrayapi import back
 from superproto.errors import UserError
 from superproto.inputs import Problem, check_problem, fingerprint
+from superproto.modelfile import save_model
 from superproto.rows import Array, Rows, add_up, gather, rows_of
 from superproto.stopwatch import span
 from superproto.whitening import SHRINKAGE, Metric, apply_metric, learn_metric
@@ -114,8 +115,6 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
 
         ``label_distributions_`` is left out unless ``pool=True``; so are ``callback`` and ``checkpoint``.
         """
-        from superproto.persistence import save_model
-
         save_model(self, path, pool=pool)
 
     # -- parts -----------------------------------------------------------------------------------------------------

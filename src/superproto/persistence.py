@@ -1,15 +1,11 @@
-"""KEEP: model files that are safe to open: safetensors, whose header is JSON and whose body is plain numbers.
+"""KEEP: read a model file. Opening one builds numbers, texts and a method of the zoo, and nothing else.
 
-A file holds the method's name, its parameters, and every fitted attribute (names that end in an underscore) as far as
-:mod:`superproto.encoding` knows its kind. Reading it builds exactly these and nothing else: no class outside the zoo is
-ever looked up, and no code is ever run. A seal over header and body tells an altered file from a whole one.
-``callback``, ``checkpoint``, a fitted model given as ``init`` and a random generator given as ``random_state`` are of
-use during a fit only and are not kept.
+No class outside the zoo is ever looked up, and no code is ever run. The seal tells an altered file from a whole one,
+and two labels are asked for before the model is handed out, so that a forged one fails here.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import warnings
@@ -20,37 +16,15 @@ from typing import Any
 import numpy as np
 
 from superproto import __version__
-from superproto.baselines import METHODS, method_name
-from superproto.encoding import Decoder, Encoder
+from superproto.baselines import class_at
+from superproto.encoding import Decoder
 from superproto.errors import UserError
 from superproto.estimator import ZeroShotEstimator
-from superproto.files import existing_file, write_whole
+from superproto.files import existing_file
+from superproto.modelfile import FORMAT, KEY, LONGEST_HEADER, seal_of
 from superproto.rows import Array
 
-__all__ = ["FORMAT", "load_model", "save_model"]
-
-FORMAT = 1
-_KEY = "superproto"
-_FOR_A_FIT_ONLY = ("callback", "checkpoint")
-_OF_THE_POOL = ("label_distributions_",)
-_LONGEST_HEADER = 64 * 2**20
-
-
-def save_model(model: ZeroShotEstimator, path: str | os.PathLike[str], *, pool: bool = False) -> None:
-    """Write a fitted model to exactly this path, whole or not at all.
-
-    ``label_distributions_`` is as large as samples times classes, and no prediction needs it: ``pool=True`` keeps it.
-    """
-    from safetensors.numpy import save
-
-    header, tensors = _contents(model, pool)
-    text = json.dumps(header, ensure_ascii=True, separators=(",", ":"))
-    if len(text) > _LONGEST_HEADER:
-        raise UserError(f"The model's names and parameters take {len(text)} bytes, more than a header may have.")
-    # One entry, because safetensors writes several in an order of chance, and the same model should be the same bytes.
-    content = save(tensors, {_KEY: f"{_seal(text, tensors)} {text}"})
-    with write_whole(path) as handle:
-        handle.write(content)
+__all__ = ["load_model"]
 
 
 def load_model(path: str | os.PathLike[str]) -> ZeroShotEstimator:
@@ -62,7 +36,7 @@ def load_model(path: str | os.PathLike[str]) -> ZeroShotEstimator:
     path = existing_file(path)
     text, seal, tensors = _read(path)
     header = _header(text, path)
-    if seal != _seal(text, tensors):
+    if seal != seal_of(text, tensors):
         raise UserError(f"{path} was altered or damaged: its content does not match its seal. Fit and save it again.")
     try:
         model = _rebuilt(header, tensors)
@@ -75,48 +49,6 @@ def load_model(path: str | os.PathLike[str]) -> ZeroShotEstimator:
     return model
 
 
-def _contents(model: ZeroShotEstimator, pool: bool) -> tuple[dict[str, Any], dict[str, Array]]:
-    name = method_name(type(model))
-    if name is None:
-        raise UserError(
-            f"{type(model).__name__} is no method of superproto.baselines.METHODS: its file could not be read."
-        )
-    fitted = {key: value for key, value in vars(model).items() if key.endswith("_") and not key.startswith("_")}
-    if "classes_" not in fitted:
-        raise UserError(f"This {type(model).__name__} is not fitted. Call fit before save.")
-    encoder = Encoder(fitted["classes_"])
-    kept = {key: value for key, value in fitted.items() if pool or key not in _OF_THE_POOL}
-    header = {
-        "format": FORMAT,
-        "version": __version__,
-        "method": name,
-        "params": {key: encoder.encode(f"parameter {key}", value) for key, value in _lasting_params(model).items()},
-        "fitted": {key: encoder.encode(key, value) for key, value in kept.items()},
-    }
-    return header, encoder.tensors
-
-
-def _lasting_params(model: ZeroShotEstimator) -> dict[str, Any]:
-    """The parameters that still mean something after the fit."""
-    params = model.get_params(deep=False)
-    lasting = {key: value for key, value in params.items() if key not in _FOR_A_FIT_ONLY}
-    if isinstance(lasting.get("init"), ZeroShotEstimator):
-        del lasting["init"]
-    if not isinstance(lasting.get("random_state"), (int, np.integer, type(None))):
-        del lasting["random_state"]
-    return lasting
-
-
-def _seal(text: str, tensors: Mapping[str, Array]) -> str:
-    """sha256 of the header's text and of every tensor's name, type, shape and bytes."""
-    seal = hashlib.sha256(text.encode())
-    for name in sorted(tensors):
-        array = tensors[name]
-        seal.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
-        seal.update(array.reshape(-1).view(np.uint8).data if array.size else b"")
-    return seal.hexdigest()
-
-
 def _read(path: Path) -> tuple[str, str, dict[str, Array]]:
     """Header text, seal and tensors; the parser checks that header and body fit each other before anything is read."""
     from safetensors import SafetensorError, safe_open
@@ -124,9 +56,9 @@ def _read(path: Path) -> tuple[str, str, dict[str, Array]]:
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
-            if _KEY not in metadata:
+            if KEY not in metadata:
                 raise UserError(f"{path} is a safetensors file, but not a model of superproto.")
-            seal, _, text = metadata[_KEY].partition(" ")
+            seal, _, text = metadata[KEY].partition(" ")
             return text, seal, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except UserError:
         raise
@@ -136,7 +68,7 @@ def _read(path: Path) -> tuple[str, str, dict[str, Array]]:
 
 def _header(text: str, path: Path) -> dict[str, Any]:
     try:
-        header = json.loads(text) if len(text) <= _LONGEST_HEADER else None
+        header = json.loads(text) if len(text) <= LONGEST_HEADER else None
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict) or not isinstance(header.get("format"), int):
@@ -151,8 +83,9 @@ def _header(text: str, path: Path) -> dict[str, Any]:
 
 def _rebuilt(header: Mapping[str, Any], tensors: Mapping[str, Array]) -> ZeroShotEstimator:
     """The estimator with its parameters and fitted attributes; names that could shadow a method are refused."""
-    if header.get("format", 0) < 1 or header.get("method") not in METHODS:
-        raise UserError(f"its method is {header.get('method')!r}. Give a file that this version wrote.")
+    kind = class_at(header.get("class"))
+    if header.get("format", 0) < 1 or kind is None:
+        raise UserError(f"its method is {header.get('class')!r}. Give a file that this version wrote.")
     decoder = Decoder(tensors)
     fitted, params = header.get("fitted"), header.get("params")
     if not isinstance(fitted, dict) or not isinstance(params, dict) or "classes_" not in fitted:
@@ -160,7 +93,7 @@ def _rebuilt(header: Mapping[str, Any], tensors: Mapping[str, Array]) -> ZeroSho
     strange = [key for key in fitted if not key.isidentifier() or not key.endswith("_") or key.startswith("_")]
     if strange:
         raise UserError(f"{strange[0]!r} is no fitted attribute.")
-    model = METHODS[header["method"]](**{key: decoder.decode(value) for key, value in params.items()})
+    model = kind(**{key: decoder.decode(value) for key, value in params.items()})
     decoder.classes = decoder.decode(fitted["classes_"])
     for key, value in fitted.items():
         setattr(model, key, decoder.decode(value))

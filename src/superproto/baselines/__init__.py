@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 _HOMES: dict[str, str] = {
     "prototypes": "superproto.baselines.prototypes:Prototypes",
@@ -48,7 +49,7 @@ class _Methods(Mapping[str, type]):
 METHODS: Mapping[str, type] = _Methods()
 
 
-def method_name(method: type) -> str | None:
-    """The name under which a class is listed, found without importing any other; None for a stranger."""
-    home = f"{method.__module__}:{method.__qualname__}"
-    return next((name for name, listed in _HOMES.items() if listed == home), None)
+def class_at(home: Any) -> type | None:
+    """The class that lives at ``module:Name``, if it is listed; nothing else is ever imported."""
+    name = next((name for name, listed in _HOMES.items() if listed == home), None)
+    return None if name is None else METHODS[name]
