@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -12,12 +11,14 @@ import numpy as np
 from scipy import sparse
 
 from superproto.assembly import Assembly, Choices
+from superproto.checkpoints import Checkpoint, signature
 from superproto.errors import UserError
 from superproto.estimator import NEGLIGIBLE, ZeroShotEstimator, ask_chunk
 from superproto.inputs import Problem, name_of
 from superproto.rows import Array, ArrayRows, gather, rows_of
 from superproto.samples import Samples
 from superproto.solver.loop import Outcome, Schedule, Sweep, minimize
+from superproto.watch import reporter, watched
 
 PUBLISHED: dict[str, Any] = {
     "prototypes": "free",
@@ -88,11 +89,12 @@ class HPL(ZeroShotEstimator):
     code_ridge : float, default=0.0
         Added to the code's least squares. Larger: codes lean on more super-prototypes, each a little.
     verbose : int, default=0
-        1: a line for each outer iteration on standard error.
+        1: lines on standard error about long passes and each outer iteration, with the time that is left.
     callback : callable or None, default=None
         Called with a ``Sweep`` (iteration, objective, labels_changed, state) after each outer iteration.
     checkpoint : path or None, default=None
-        File that keeps the last outer iteration, so that an interrupted fit resumes.
+        File that keeps the last outer iteration: an interrupted fit, run again, goes on from there and ends as if
+        it had not been interrupted. It is removed when the fit is over.
 
     Attributes
     ----------
@@ -188,15 +190,22 @@ class HPL(ZeroShotEstimator):
         ``init``, if given, is used for this fit in place of the parameter: an earlier model to go on from.
         """
         X, problem = self._check(X, y, semantics, class_names)
+        X = watched(X) if self.verbose else X
         choices = self._choices(problem, self.init if init is None else init)
+        kept = None if self.checkpoint is None else Checkpoint(self.checkpoint, signature(self, choices.init))
+        resumed = None if kept is None else kept.read()
         self._store_classes(problem)
         self.metric_ = self._metric(X, problem)
         assembly = Assembly(choices, rows_of, X, problem, self.metric_)
-        outcome = minimize(assembly.model, assembly.first_state(), self._schedule(), self._reporter())
+        keep = None if kept is None else kept.write
+        first = assembly.first_state()
+        outcome = minimize(assembly.model, first, self._schedule(), self._reporter(), keep, resumed)
         self._store(outcome, assembly)
         self.sharpness_ = 1 / self.temperature if assembly.is_soft else self._fit_sharpness(X, problem)
         self._label_pool(X, problem)
         self._warn(problem, outcome)
+        if kept is not None:
+            kept.remove()
         return self
 
     def _score(self, X: Array) -> Array:
@@ -299,18 +308,7 @@ class HPL(ZeroShotEstimator):
         )
 
     def _reporter(self) -> Callable[[Sweep], None] | None:
-        if not self.verbose:
-            return self.callback
-
-        def report(sweep: Sweep) -> None:
-            line = (
-                f"iteration {sweep.iteration}: objective {sweep.objective:.6g}, {sweep.labels_changed} labels changed"
-            )
-            print(line, file=sys.stderr)
-            if self.callback is not None:
-                self.callback(sweep)
-
-        return report
+        return reporter(self.max_iter, self.callback) if self.verbose else self.callback
 
     def _store(self, outcome: Outcome, assembly: Assembly) -> None:
         state = outcome.state

@@ -36,6 +36,16 @@ class Sweep(NamedTuple):
     state: State
 
 
+class Progress(NamedTuple):
+    """Where a minimization stands after an outer iteration, and all it needs to go on from there."""
+
+    state: State
+    objective: list[float]
+    converged: bool
+    revived: int
+    first_prototypes: Array
+
+
 class Outcome(NamedTuple):
     """The final state, the objective after each outer iteration, whether it came to rest."""
 
@@ -46,17 +56,26 @@ class Outcome(NamedTuple):
 
 
 def minimize(
-    model: Formulation, state: State, schedule: Schedule, callback: Callable[[Sweep], None] | None = None
+    model: Formulation,
+    state: State,
+    schedule: Schedule,
+    callback: Callable[[Sweep], None] | None = None,
+    keep: Callable[[Progress], None] | None = None,
+    resumed: Progress | None = None,
 ) -> Outcome:
-    """Alternate the parts; every block is an exact minimizer, so the recorded objective never rises."""
+    """Alternate the parts; every block is an exact minimizer, so the recorded objective never rises.
+
+    ``keep`` is given every iteration's progress before the callback is; ``resumed`` is one of them, to go on from.
+    """
     members = _members(model)
-    start = state
+    start = state if resumed is None else state._replace(P=resumed.first_prototypes)
     if not schedule.alternate:
-        return _one_way(model, state, schedule, members, callback)
-    state = model.assign(state) if schedule.unseen_first else state
-    values: list[float] = []
-    converged, revived = False, 0
-    for iteration in range(1, schedule.max_iter + 1):
+        return _one_way(model, state, schedule, members, callback, keep, resumed)
+    if resumed is None:
+        state = model.assign(state) if schedule.unseen_first else state
+        resumed = Progress(state, [], False, 0, start.P)
+    state, values, converged, revived = resumed.state, list(resumed.objective), resumed.converged, resumed.revived
+    while not converged and len(values) < schedule.max_iter:
         before = state
         for part in (unseen_part, seen_part) if schedule.unseen_first else (seen_part, unseen_part):
             state = part(model, state, schedule, members)
@@ -69,13 +88,22 @@ def minimize(
         values.append(value)
         revived += back
         changed = _changed(before.labels, state.labels)
-        if callback is not None:
-            callback(Sweep(iteration, value, changed, state))
-        if _at_rest(before, state, values, changed, schedule.tol, model):
-            converged = True
-            break
+        converged = _at_rest(before, state, values, changed, schedule.tol, model)
+        _tell(Progress(state, values, converged, revived, start.P), changed, callback, keep)
     state = unseen_part(model, state, schedule, members)
     return Outcome(model.assign(state), values, converged, revived)
+
+
+def _tell(
+    progress: Progress,
+    changed: int,
+    callback: Callable[[Sweep], None] | None,
+    keep: Callable[[Progress], None] | None,
+) -> None:
+    if keep is not None:
+        keep(progress)
+    if callback is not None:
+        callback(Sweep(len(progress.objective), progress.objective[-1], changed, progress.state))
 
 
 class _Members(NamedTuple):
@@ -132,17 +160,19 @@ def revive(model: Formulation, state: State, start: State, members: _Members) ->
 
 
 def _one_way(
-    model: Formulation, state: State, schedule: Schedule, members: _Members, callback: Callable[[Sweep], None] | None
+    model: Formulation,
+    state: State,
+    schedule: Schedule,
+    members: _Members,
+    callback: Callable[[Sweep], None] | None,
+    keep: Callable[[Progress], None] | None,
+    resumed: Progress | None,
 ) -> Outcome:
     """Without alternation: super-prototypes from the seen classes alone, then the unseen part with them."""
-    alone = model.seen_only()
-    for _ in range(schedule.max_iter):
-        before, state = state, seen_part(alone, state, schedule, members)
-        if _still(before, state, schedule.tol):
-            break
-    values: list[float] = []
-    changed = 1
-    for iteration in range(1, schedule.max_iter + 1):
+    if resumed is None:
+        resumed = Progress(_seen_alone(model, state, schedule, members), [], False, 0, state.P)
+    state, values, converged = resumed.state, list(resumed.objective), resumed.converged
+    while not converged and len(values) < schedule.max_iter:
         before, state = state, unseen_part(model, state, schedule, members)
         value = model.objective(state)
         if values and value > values[-1]:
@@ -150,11 +180,18 @@ def _one_way(
             break
         values.append(value)
         changed = _changed(before.labels, state.labels)
-        if callback is not None:
-            callback(Sweep(iteration, value, changed, state))
-        if changed == 0:
+        converged = changed == 0
+        _tell(Progress(state, values, converged, 0, resumed.first_prototypes), changed, callback, keep)
+    return Outcome(model.assign(state), values, converged, 0)
+
+
+def _seen_alone(model: Formulation, state: State, schedule: Schedule, members: _Members) -> State:
+    alone = model.seen_only()
+    for _ in range(schedule.max_iter):
+        before, state = state, seen_part(alone, state, schedule, members)
+        if _still(before, state, schedule.tol):
             break
-    return Outcome(model.assign(state), values, changed == 0, 0)
+    return state
 
 
 def _changed(before: Array, after: Array) -> int:

@@ -1,0 +1,81 @@
+"""SAY how a long fit is getting on: lines on standard error about passes that take seconds, and about iterations."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+from numpy.typing import DTypeLike
+
+from superproto.rows import Array, Rows, rows_of
+from superproto.solver.loop import Sweep
+
+SECONDS_BETWEEN_LINES = 5.0
+_WORDS = {"moments": "whitening", "lengths": "lengths of rows", "second_moment": "Gram matrix", "ask_chunk": "labels"}
+
+
+class WatchedRows:
+    """Rows that tell how much of a pass is done and how long the rest will take."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.n_rows, self.n_columns, self.dtype = rows.n_rows, rows.n_columns, rows.dtype
+        self.far = getattr(rows, "far", False)
+
+    def select(self, index: Array | None = None, dtype: DTypeLike | None = None) -> WatchedRows:
+        return WatchedRows(self.rows.select(index, dtype))
+
+    def visit(self, function: Callable[..., tuple[Any, ...]], *aligned: Array) -> Iterator[tuple[Any, ...]]:
+        # What the workers of a cluster do is seen on their own dashboard; their results add themselves up there.
+        return self.rows.visit(function, *aligned) if self.far else self._visit(function, *aligned)
+
+    def _visit(self, function: Callable[..., tuple[Any, ...]], *aligned: Array) -> Iterator[tuple[Any, ...]]:
+        # A device brings what is bound in a partial to itself, so the function must stay one.
+        inner, bound = (function.func, function.keywords) if isinstance(function, partial) else (function, {})
+        name = _WORDS.get(inner.__name__, "pass")
+        start = told = perf_counter()
+        done = 0
+
+        def counted(chunk: Any, *parts: Array, **small: Any) -> tuple[Any, ...]:
+            nonlocal done
+            done += len(chunk)
+            return inner(chunk, *parts, **small)
+
+        for result in self.rows.visit(partial(counted, **bound), *aligned):
+            now = perf_counter()
+            if now - told > SECONDS_BETWEEN_LINES and done < self.n_rows:
+                told = now
+                left = (now - start) * (self.n_rows - done) / done
+                _say(f"{name}: {done / self.n_rows:.0%} of {self.n_rows} rows, about {left:.0f} s left")
+            yield result
+
+
+def watched(X: Any) -> WatchedRows:
+    """An array or rows, with a voice."""
+    return WatchedRows(rows_of(X))
+
+
+def reporter(max_iter: int, callback: Callable[[Sweep], None] | None) -> Callable[[Sweep], None]:
+    """A line for each outer iteration, with the time it may still take at most; then the user's own callback."""
+    start, first = perf_counter(), 0
+
+    def report(sweep: Sweep) -> None:
+        nonlocal first
+        first = first or sweep.iteration
+        seconds = perf_counter() - start
+        left = seconds / (sweep.iteration - first + 1) * (max_iter - sweep.iteration)
+        _say(
+            f"iteration {sweep.iteration}: objective {sweep.objective:.6g}, {sweep.labels_changed} labels changed, "
+            f"{seconds:.1f} s, at most {left:.0f} s left"
+        )
+        if callback is not None:
+            callback(sweep)
+
+    return report
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
