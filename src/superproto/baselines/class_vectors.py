@@ -36,6 +36,6 @@ def shares_space(X: Array, problem: Problem, metric: Metric) -> bool:
 
 
 def in_metric(descriptions: Array, metric: Metric) -> Array:
-    """Descriptions as the features are prepared: unit rows, centered by their own mean where features are, and mapped."""
+    """Descriptions prepared as features are: unit rows, centered (by their own mean) where features are, and mapped."""
     rows = unit_semantics(descriptions)
     return rows if metric.mean is None else metric.forward(rows - rows.mean(axis=0))

@@ -4,10 +4,10 @@ Both minimize, over assignments z (rows of the simplex), means and diagonal vari
 
     J = − T⁻¹ Σ_ik z_ik log N(x_i; μ_k, Σ_k) − ½ Σ_ij w_ij <z_i, z_j> + Σ_i <z_i, log z_i − λ log ŷ_i>,
 
-ŷ = softmax(scale · cos(x, class vector)), w the mean of both directions of a k-nearest-neighbor graph, divided by k. T is
-in the authors' code (50) and not in their equations: hundreds of features would else drown the other terms. The methods
-differ in what holds the Gaussians. Each block has a closed form; in z the quadratic term is replaced by its tangent, so
-all rows move at once.
+ŷ = softmax(scale · cos(x, class vector)), w the mean of both directions of a k-nearest-neighbor graph, divided by k.
+T is in the authors' code (50) and not in their equations: hundreds of features would else drown the other terms. The
+methods differ in what holds the Gaussians. Each block has a closed form (means, put back at length 1 as the authors do,
+for isotropic Σ alone); in z the quadratic term is replaced by its tangent, so all rows move at once.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def objective(z: Array, density: Array, zero_shot: Array, graph: sparse.csr_matr
 
 
 def shared_gaussians(moments: Moments, old_means: Array, floor: Array) -> tuple[Array, Array]:
-    """μ_k ∝ Σ z x with length 1 and one Σ = Σ_ik z_ik (x_i − μ_k)² / N: TransCLIP's. A class without mass keeps its mean."""
+    """μ_k ∝ Σ z x at length 1 and one Σ = Σ_ik z_ik (x_i − μ_k)² / N. A class without mass keeps its mean."""
     counts = moments.counts[:, None]
     means = np.where(counts > 1e-10, unit_rows(moments.sums), old_means)
     spread = moments.squares - 2 * means * moments.sums + counts * means * means
@@ -82,9 +82,9 @@ def shared_gaussians(moments: Moments, old_means: Array, floor: Array) -> tuple[
 
 
 def anchored_gaussians(moments: Moments, anchor: Array, spread: Array, weight: float) -> tuple[Array, Array]:
-    """μ_k ∝ β_k mean_k + (1 − β_k) t_k and Σ_k = β_k Σ z (x − μ_k)²/n_k + (1 − β_k)(Σ' + (t_k − μ_k)²), β = n/(n + weight).
+    """μ_k ∝ β_k mean_k + (1 − β_k) t_k and Σ_k = β_k Σ z (x − μ_k)²/n_k + (1 − β_k)(Σ' + (t_k − μ_k)²).
 
-    Means have length 1. The minimum of − Σ z log N + weight KL( N(t_k, Σ') ‖ N(μ_k, Σ_k) ): StatA's anchor.
+    β = n/(n + weight), means have length 1. The minimum of − Σ z log N + weight KL( N(t_k, Σ') ‖ N(μ_k, Σ_k) ).
     """
     total = moments.counts[:, None] + weight
     means = unit_rows(moments.counts[:, None] * unit_rows(moments.sums) + weight * anchor)
@@ -163,14 +163,15 @@ def most_confident_means(X: Array, probabilities: Array, n_rows: int) -> Array:
 class TransCLIP(_HeldMixture):
     """A Gaussian mixture of the pool with one shared diagonal variance, held by zero-shot predictions and neighbors.
 
-    Assignments ``z_i ∝ ŷ_i^λ exp(T⁻¹ log N(x_i; μ, Σ) + Σ_j w_ij z_j)``, five rounds of them, then means and the variance as
-    weighted averages; ten times. Means start at the eight surest rows of each class, the variance at 1/d.
+    Assignments ``z_i ∝ ŷ_i^λ exp(T⁻¹ log N(x_i; μ, Σ) + Σ_j w_ij z_j)``, five rounds of them, then means and the
+    variance as weighted averages; ten times. Means start at the eight surest rows of each class, the variance at 1/d.
 
-    The published code takes the number of classes from the test labels; here it is the number of candidates. The graph is
-    symmetrized, so that the update has an objective. Labeled rows of candidate classes (generalized setting) join the
-    averages with their labels, as in the authors' few-shot variant. Reference: Zanella, Gérin, Ben Ayed, *Boosting
-    Vision-Language Models with Transduction* (NeurIPS 2024): 65.2 → 70.3 % over eleven data sets. Hold it against
-    66.8 / 71.0 % (unit / whitened) on CUB with EfficientNet-Lite0 and 76.6 / 74.9 % on Flowers, from the authors' code.
+    The published code takes the number of classes from the test labels; here it is the number of candidates. The
+    graph is symmetrized, so that the update has an objective. Labeled rows of candidate classes (generalized setting)
+    join the averages with their labels, as in the authors' few-shot variant. Reference: Zanella, Gérin, Ben Ayed,
+    *Boosting Vision-Language Models with Transduction* (NeurIPS 2024): 65.2 → 70.3 % over eleven data sets. Hold it
+    against 66.8 / 71.0 % (unit / whitened) on CUB with EfficientNet-Lite0 and 76.6 / 74.9 % on Flowers, from the
+    authors' code.
 
     Parameters
     ----------
@@ -236,14 +237,14 @@ class TransCLIP(_HeldMixture):
 class StatA(_HeldMixture):
     """TransCLIP with a variance for each class, and Gaussians anchored at the class vectors: classes may be absent.
 
-    ``μ_k = β_k mean_k + (1 − β_k) t_k``, the variance alike, ``β_k = n_k / (n_k + anchor_weight)``: a class that few rows
-    choose stays where its class vector t_k put it.
+    ``μ_k ∝ β_k mean_k + (1 − β_k) t_k``, the variance alike, ``β_k = n_k / (n_k + anchor_weight)``: a class that few
+    rows choose stays where its class vector t_k put it.
 
-    Left open, and chosen: the anchor's variance Σ' is that of the pool around the class vectors under ŷ, shared by all
-    classes; sums over rows are divided once, after the last chunk (the published code divides in every chunk). Reference:
-    Zanella, Fuchs, De Vleeschouwer, Ben Ayed, *Realistic Test-Time Adaptation of Vision-Language Models* (CVPR 2025):
-    70.4 % where 1 to 4 classes are present and TransCLIP has 38.9. Hold it against 63.1 / 70.2 % (unit / whitened) on CUB
-    with EfficientNet-Lite0 and 69.9 / 74.1 % on Flowers, from the authors' code.
+    Left open, and chosen: the anchor's variance Σ' is that of the pool around the class vectors under ŷ, shared by
+    all classes; sums over rows are divided once, after the last chunk (the published code divides in every chunk).
+    Reference: Zanella, Fuchs, De Vleeschouwer, Ben Ayed, *Realistic Test-Time Adaptation of Vision-Language Models*
+    (CVPR 2025): 70.4 % where 1 to 4 classes are present and TransCLIP has 38.9. Hold it against 63.1 / 70.2 % (unit /
+    whitened) on CUB with EfficientNet-Lite0 and 69.9 / 74.1 % on Flowers, from the authors' code.
 
     Parameters
     ----------

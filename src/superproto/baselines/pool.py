@@ -1,8 +1,8 @@
 """What methods share that label a pool by the relations among its rows: neighbors, graphs, spreading, and a memory.
 
-No (N, N) matrix is ever formed: a graph is sparse, with k edges a row. Such a method has no rule for single samples, so it
-keeps its pool: a row that equals one of the pool gets that row's answer, which makes ``predict`` on the pool agree with
-``transduction_``; any other row is answered by the method's own extension to new samples.
+No (N, N) matrix is ever formed: a graph is sparse, with k edges a row. Such a method has no rule for single samples,
+so it keeps its pool: a row that equals one of the pool gets that row's answer, which makes ``predict`` on the pool
+agree with ``transduction_``; any other row is answered by the method's own extension to new samples.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from superproto.baselines.base import Baseline
 from superproto.inputs import Problem
 from superproto.rows import Array, chunk_length
 
-SAME_ROW = 1e-5  # in any feature of a unit row: preparing it alone or in a batch differs by rounding, far less than this
+SAME_ROW = (
+    1e-5  # in any feature of a unit row: preparing it alone or in a batch differs by rounding, far less than this
+)
 TINY = np.finfo(np.float64).tiny
 
 
 def nearest(rows: Array, k: int, queries: Array | None = None) -> tuple[Array, Array]:
-    """(n, k) the rows with the largest cosine to each query, and the cosines; queries None: the rows, each without itself.
+    """(n, k) the rows with the largest cosine to each query, and the cosines; no queries: rows, each without itself.
 
     Unit rows are taken for granted. Products are made a chunk of queries at a time. Fewer columns come back where there
     are not k rows.
@@ -103,7 +105,7 @@ def row_groups(rows: Array) -> Array:
 
 
 class PoolKeeper(Baseline):
-    """Base of methods that keep their pool: scores are log-probabilities, ``_score_new`` answers rows outside the pool."""
+    """Base of methods that keep their pool: scores are log-probabilities; ``_score_new`` answers other rows."""
 
     def _keep(self, rows: Array, probabilities: Array, problem: Problem) -> None:
         """Store the pool and its answers over the allowed classes; equal rows get the mean of their answers."""

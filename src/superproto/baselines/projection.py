@@ -1,8 +1,8 @@
-"""Domain-invariant projection learning (DIPL): one linear map between features and descriptions, fitted to both domains."""
+"""Domain-invariant projection learning (DIPL): one linear map between features and descriptions for both domains."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -18,21 +18,31 @@ from superproto.rows import Array
 from superproto.whitening import unit_rows
 
 
-def symmetric_sylvester(left: Array, right: Array, target: Array) -> Array:
-    """The W of L W + W R = T for symmetric, positive semi-definite L and R: W = U [(Uᵀ T V) / (l + r)] Vᵀ.
+class Spectrum(NamedTuple):
+    """RᵀR = basis diag(values) basisᵀ of some rows R; directions that no row has may be missing."""
 
-    Where l_i + r_j is 0 the equation leaves W free, and W is 0 there: L⁺ T for R = 0, T R⁺ for L = 0.
+    values: Array
+    basis: Array
+
+
+def spectrum(rows: Array) -> Spectrum:
+    """By the smaller of the two Gram matrices' ways: thin SVD of few rows, eigenvectors of RᵀR for many."""
+    if len(rows) < rows.shape[1]:
+        _, singular, basis = linalg.svd(rows, full_matrices=False, check_finite=False)
+        return Spectrum(np.asarray(singular, dtype=np.float64) ** 2, basis.T)
+    values, basis = linalg.eigh(gram(rows), check_finite=False)
+    return Spectrum(np.maximum(values, 0), basis)
+
+
+def invariant_map(described: Spectrum, seen_from: Spectrum, cross: Array, alpha: float) -> Array:
+    """The (k, d) W of (1 − α) AᵀA W + α W XᵀX = AᵀX: minimum of (1 − α)||X − A W||² + α||X Wᵀ − A||².
+
+    W = U [(Uᵀ AᵀX V) / ((1 − α) u + α v)] Vᵀ, (u, U), (v, V) the spectra of A and X; 0 where W is free.
     """
-    l_values, U = linalg.eigh(left, check_finite=False)
-    r_values, V = linalg.eigh(right, check_finite=False)
-    sums = np.maximum(l_values, 0)[:, None] + np.maximum(r_values, 0)
+    (u, U), (v, V) = described, seen_from
+    sums = (1 - alpha) * u[:, None] + alpha * v
     sums[sums <= 1e-10 * sums.max(initial=0.0)] = np.inf
-    return np.asarray(U @ ((U.T @ target @ V) / sums) @ V.T)
-
-
-def invariant_map(gram_a: Array, gram_x: Array, cross: Array, alpha: float) -> Array:
-    """The (k, d) W of (1 − α) AᵀA W + α W XᵀX = AᵀX: minimum of (1 − α)||X − A W||² + α||X Wᵀ − A||²."""
-    return symmetric_sylvester((1 - alpha) * gram_a, alpha * gram_x, cross)
+    return np.asarray(U @ ((U.T @ cross @ V) / sums) @ V.T)
 
 
 def two_sided_cost(X: Array, A: Array, W: Array, alpha: float) -> Array:
@@ -43,14 +53,14 @@ def two_sided_cost(X: Array, A: Array, W: Array, alpha: float) -> Array:
 
 
 def shared_ties(cost: Array, tolerance: float) -> Array:
-    """(N, n) weights, even over the classes whose cost is within ``tolerance`` (relative) of the smallest; rows sum to 1."""
+    """(N, n) weights, even over the classes with a cost within ``tolerance`` (relative) of the smallest."""
     best = cost.min(axis=1, keepdims=True)
     tied = cost <= best * (1 + tolerance)
     return tied / tied.sum(axis=1, keepdims=True)
 
 
 def principal_map(X: Array, n_components: int, random_state: Any) -> tuple[Array, Array]:
-    """The mean (d,) and the first principal directions (d, q) of all rows; q = d (no rotation) where that is not fewer."""
+    """The mean (d,) and the first principal directions (d, q) of all rows; the identity where that is not fewer."""
     center = X.mean(axis=0, dtype=np.float64)
     if n_components >= min(X.shape):
         return center, np.eye(X.shape[1])
@@ -61,20 +71,23 @@ def principal_map(X: Array, n_components: int, random_state: Any) -> tuple[Array
 class DIPL(LinearBaseline):
     """Domain-invariant projection: the map and the pool's labels are learned in turn.
 
-    ``min over W and labels of Σ_pool Σ_j n_ij l_ij(W) + seen_weight Σ_seen l_i(W)``, ``l_ij = (1 − α)||x_i − a_j W||² + α||x_i Wᵀ
-    − a_j||²``: a Sylvester equation for W, and for the labels the smallest cost at unit length, shared among classes
-    within 2 % of it. It starts from the seen samples alone; a sample is labeled by ``cos(x, a_j W)`` in the end.
+    ``min over W and labels of Σ_pool Σ_j n_ij l_ij(W) + seen_weight Σ_seen l_i(W)``, ``l_ij = (1 − α)||x_i − a_j W||²
+    + α||x_i Wᵀ − a_j||²``: a Sylvester equation for W, and for the labels the smallest cost at unit length, shared
+    among classes within 2 % of it. It starts from the seen samples alone; a sample is labeled by ``cos(x, a_j W)`` in
+    the end.
 
-    Left open, and chosen: principal components of labeled and pool rows together first (the authors' dimension depends on
-    the data set), rows at length 1 after that; weights of the assignment are made anew in each round (the authors' code
-    never resets them). ``n_superclasses`` > 0 runs the loop first with each class described by the center of its group of
-    descriptions (K-means), then with the classes themselves. Reference: Zhao, Ding, Guan, Lu, Xiang, Wen, *Domain-Invariant
-    Projection Learning for Zero-Shot Recognition* (NeurIPS 2018): CUB 65.4, SUN 67.9, AWA1 85.6, aPY 69.6 (PS).
+    Left open, and chosen: principal components of labeled and pool rows together first (the authors' dimension
+    depends on the data set), rows at length 1 after that; weights of the assignment are made anew in each round (the
+    authors' code never resets them). ``n_superclasses`` > 0 runs the loop first with each class described by the
+    center of its group of descriptions (K-means), then with the classes themselves. Reference: Zhao, Ding, Guan, Lu,
+    Xiang, Wen, *Domain-Invariant Projection Learning for Zero-Shot Recognition* (NeurIPS 2018): CUB 65.4, SUN 67.9,
+    AWA1 85.6, aPY 69.6 (PS).
 
     Parameters
     ----------
     alpha : float, default=0.2
-        In [0, 1]. 0 maps descriptions to features (ridge-free least squares), 1 features to descriptions; both at once between.
+        In [0, 1]. 0 maps descriptions to features (ridge-free least squares), 1 features to descriptions; both at
+        once between.
     seen_weight : float, default=0.2
         Grows: the seen samples keep the map, the pool moves it less.
     n_components : int, default=400
@@ -91,7 +104,8 @@ class DIPL(LinearBaseline):
     Attributes
     ----------
     classifiers_, offsets_ : arrays of shape (C, d) and (C,)
-        Scores are ``x · w_c + b_c``: the cosine up to the length of the projected row, which is the same for all classes.
+        Scores are ``x · w_c + b_c``: the cosine up to the length of the projected row, which is the same for all
+        classes.
     map_ : array of shape (k, q)
         W, from unit descriptions to the principal components.
     """
@@ -145,16 +159,16 @@ class DIPL(LinearBaseline):
     def _fit_map(self, rows: Array, A: Array, problem: Problem, start: Array | None = None) -> None:
         known, asked = ~problem.asked, problem.asked
         sums, counts = class_sums(rows, problem.labels, len(A))
-        gram_x, gram_a, cross = gram(rows[known]), (A * counts[:, None]).T @ A, A.T @ sums
-        self.map_ = invariant_map(gram_a, gram_x, cross, self.alpha) if start is None else start
+        seen_A, cross = A * np.sqrt(counts)[:, None], A.T @ sums
+        if start is None:
+            start = invariant_map(spectrum(seen_A), spectrum(rows[known]), cross, self.alpha)
+        self.map_ = start
         if not asked.any():
             return
-        candidates, pool = A[problem.allowed], rows[asked]
-        gram_both = gram(pool) + self.seen_weight * gram_x
+        candidates, pool, share = A[problem.allowed], rows[asked], np.sqrt(self.seen_weight)
+        both = spectrum(np.concatenate([pool, share * rows[known]]))
         for _ in range(self.n_iter):
             weights = shared_ties(two_sided_cost(pool, candidates, self.map_, self.alpha), tolerance=0.02)
-            pool_gram = (candidates * weights.sum(axis=0)[:, None]).T @ candidates
-            pool_cross = candidates.T @ (weights.T @ pool)
-            self.map_ = invariant_map(
-                pool_gram + self.seen_weight * gram_a, gram_both, pool_cross + self.seen_weight * cross, self.alpha
-            )
+            described = np.concatenate([candidates * np.sqrt(weights.sum(axis=0))[:, None], share * seen_A])
+            pull = candidates.T @ (weights.T @ pool) + self.seen_weight * cross
+            self.map_ = invariant_map(spectrum(described), both, pull, self.alpha)

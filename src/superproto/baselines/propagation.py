@@ -60,8 +60,9 @@ class _OnGraph(PoolKeeper):
 class LabelSpreading(_OnGraph):
     """Label spreading from the pool rows that the class vectors are surest of.
 
-    ``F = (1 − α)(I − αS)⁻¹ Y``, S = D^(-1/2) W D^(-1/2), W the symmetrized k-nearest-neighbor graph of the pool weighted by
-    cosine, Y one-hot on the seeds: the ``n_seeds`` rows of each class with the largest lead in cosine over the second class.
+    ``F = (1 − α)(I − αS)⁻¹ Y``, S = D^(-1/2) W D^(-1/2), W the symmetrized k-nearest-neighbor graph of the pool
+    weighted by cosine, Y one-hot on the seeds: the ``n_seeds`` rows of each class with the largest lead in cosine
+    over the second class.
 
     Zhou et al. start from labels; a zero-shot pool has none, so seeds are this package's choice. A new sample gets the
     mean answer of its nearest pool rows. Reference: Zhou, Bousquet, Lal, Weston, Schölkopf (NIPS 2004). Hold it against
@@ -73,7 +74,7 @@ class LabelSpreading(_OnGraph):
         Grows: labels travel farther, across class borders too.
     alpha : float, default=0.9
         In [0, 1). Grows: neighbors count for more, the seeds' own labels for less.
-    n_seeds : int, default=8
+    n_seeds : int, default=16
         Grows: more of the pool is labeled by the class vectors, more of their mistakes are fixed.
     ridge, kernel
         Of the predicted prototypes, as in ``prototypes``.
@@ -92,7 +93,7 @@ class LabelSpreading(_OnGraph):
         self,
         n_neighbors: int = 10,
         alpha: float = 0.9,
-        n_seeds: int = 8,
+        n_seeds: int = 16,
         ridge: float = RIDGE,
         kernel: str = "linear",
         *,
@@ -120,10 +121,11 @@ class LabelSpreading(_OnGraph):
 class ZLaP(_OnGraph):
     """Label propagation over pool rows and class vectors in one graph, the labels starting from the class vectors.
 
-    ``F = (I − αS)⁻¹ Y`` on N + n nodes; an image has edges to its ``n_neighbors`` nearest images (weight cos) and to as
-    many nearest class vectors (weight cos^gamma), classes have none among themselves, W is symmetrized, Y is one-hot on the
-    class nodes. The two searches are apart because a class vector is farther from every image than images are from each
-    other. Negative cosines count as 0. A new sample is joined to the graph in the same way and reads its neighbors' F.
+    ``F = (I − αS)⁻¹ Y`` on N + n nodes; an image has edges to its ``n_neighbors`` nearest images (weight cos) and to
+    as many nearest class vectors (weight cos^gamma), classes have none among themselves, W is symmetrized, Y is
+    one-hot on the class nodes. The two searches are apart because a class vector is farther from every image than
+    images are from each other. Negative cosines count as 0. A new sample is joined to the graph in the same way and
+    reads its neighbors' F.
 
     Reference: Stojnić, Kalantidis, Tolias, *Label Propagation for Zero-shot Classification with Vision-Language Models*
     (CVPR 2024): 66.4 % over eleven data sets with CLIP. Hold it against 66.5 / 69.8 % (unit / whitened) on CUB with

@@ -44,8 +44,8 @@ def log_dirichlet(logs: Array, alphas: Array) -> Array:
 class EMDirichlet(Baseline):
     """A mixture of Dirichlets over the pool's softmax vectors, one for each class.
 
-    ``min over z, α of − Σ_ik z_ik log Dir(u_i; α_k) + Σ z log z − balance · N Σ_k π_k log π_k``, u = softmax(scale · cos(x, class
-    vector)), π_k the mean of z_k; z ∝ exp(log Dir + balance · log π), α by Minka's fixed point.
+    ``min over z, α of − Σ_ik z_ik log Dir(u_i; α_k) + Σ z log z − balance · N Σ_k π_k log π_k``, u = softmax(scale ·
+    cos(x, class vector)), π_k the mean of z_k; z ∝ exp(log Dir + balance · log π), α by Minka's fixed point.
 
     ``balance`` 1 is ordinary EM with mixture weights. The authors' weight grows with the number of classes (K/5), which
     empties classes where all are present; they number clusters afterwards by graph matching. Here z starts at u, so
@@ -162,13 +162,13 @@ def proxy_loss(flat: Array, X: Array, targets: Array, scale: float) -> tuple[flo
 class InMaP(LinearBaseline):
     """Vision proxies: unit class vectors re-learned from the pool's own zero-shot predictions.
 
-    ``min over unit w of − N⁻¹ Σ_ik P_ik log softmax_k(proxy_scale · <x_i, w_k>)``, P = softmax(logit_scale · cos(x, class
-    vector)) with class totals drawn together. A softer softmax than the one that made P moves the proxies to where the
-    images are: the gap between the modalities closes.
+    ``min over unit w of − N⁻¹ Σ_ik P_ik log softmax_k(proxy_scale · <x_i, w_k>)``, P = softmax(logit_scale · cos(x,
+    class vector)) with class totals drawn together. A softer softmax than the one that made P moves the proxies to
+    where the images are: the gap between the modalities closes.
 
     The source takes many gradient steps of fixed length; here L-BFGS on the same loss. Reference: Qian, Xu, Hu,
-    *Intra-Modal Proxy Learning for Zero-Shot Visual Categorization with CLIP* (NeurIPS 2023): about 60.3 → 63 % on ImageNet
-    (ResNet-50).
+    *Intra-Modal Proxy Learning for Zero-Shot Visual Categorization with CLIP* (NeurIPS 2023): about 60.3 → 63 % on
+    ImageNet (ResNet-50).
 
     Parameters
     ----------

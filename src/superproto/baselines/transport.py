@@ -1,10 +1,11 @@
 """Visual structure: predicted class centers pulled onto the cluster centers of the pool (WDVSc, BMVSc, CDVSc).
 
-    min_f  Σ_seen ||f(a_s) − c_s||² + weight · R( {f(a_u)}, {k_1 … k_n} ) + ρ ||f||²,        f kernel ridge on descriptions
+    min_f  Σ_seen ||f(a_s) − c_s||² + weight · R( {f(a_u)}, {k_1 … k_n} ) + ρ ||f||²,        f kernel ridge on
+    descriptions
 
-c_s are the centers of the seen classes, k the K-means centers of the pool. R is a distance of two sets of points: optimal
-transport, one-to-one matching, or Chamfer. The published f is a network trained by gradient; here the closed-form twin
-alternates: R gives each class a target and a weight, then f is one weighted kernel ridge.
+c_s are the centers of the seen classes, k the K-means centers of the pool. R is a distance of two sets of points:
+optimal transport, one-to-one matching, or Chamfer. The published f is a network trained by gradient; here the
+closed-form twin alternates: R gives each class a target and a weight, then f is one weighted kernel ridge.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def matching_targets(points: Array, centers: Array) -> tuple[Array, Array]:
 
 
 def chamfer_targets(points: Array, centers: Array) -> tuple[Array, Array]:
-    """Σ_j min_k + Σ_k min_j ||f_j − k_k||²: the mean of a class's nearest center and of the centers nearest to the class."""
+    """Σ_j min_k + Σ_k min_j ||f_j − k_k||²: the mean of a class's nearest center and the centers nearest to it."""
     distances = squared_distances(points, centers)
     own, taker = distances.argmin(axis=1), distances.argmin(axis=0)
     sums, weights = centers[own].copy(), np.ones(len(points))
@@ -75,16 +76,18 @@ def chamfer_targets(points: Array, centers: Array) -> tuple[Array, Array]:
 
 
 def weighted_ridge(kernel: Array, targets: Array, weights: Array, penalty: float) -> Array:
-    """Values at all classes of argmin_f Σ_j w_j ||f(a_j) − t_j||² + penalty ||f||²: K_·o (K_oo + penalty W_o⁻¹)⁻¹ T_o, o: w > 0."""
+    """argmin_f Σ_j w_j ||f(a_j) − t_j||² + penalty ||f||² at all classes: K_·o (K_oo + penalty W_o⁻¹)⁻¹ T_o, w_o > 0."""
     used = weights > 0
     system = kernel[np.ix_(used, used)] + np.diag(penalty / weights[used])
     return np.asarray(kernel[:, used] @ linalg.solve(system, targets[used], assume_a="pos", check_finite=False))
 
 
-def pool_centers(pool: Array, n_clusters: int, random_state: Any) -> Array:
-    """(n, d) unit K-means centers of the pool; fewer where the pool has fewer different rows."""
+def raw_centers(pool: Array, n_clusters: int, random_state: Any) -> Array:
+    """(n, d) K-means centers of the pool; fewer where the pool has fewer different rows."""
     n_clusters = min(n_clusters, int(row_groups(pool).max()) + 1)
-    return unit_rows(KMeans(n_clusters, n_init=10, random_state=random_state).fit(pool).cluster_centers_.astype(np.float64))
+    return np.asarray(
+        KMeans(n_clusters, n_init=10, random_state=random_state).fit(pool).cluster_centers_, dtype=np.float64
+    )
 
 
 class _VisualStructure(LinearBaseline):
@@ -110,7 +113,7 @@ class _VisualStructure(LinearBaseline):
         weights = seen.astype(np.float64)
         prototypes = np.where(seen[:, None], targets, unit_rows(weighted_ridge(kernel, targets, weights, penalty)))
         if problem.asked.any() and not seen.all():
-            centers = pool_centers(X[problem.asked], int(allowed.sum()), self.random_state)
+            centers = unit_rows(raw_centers(X[problem.asked], int(allowed.sum()), self.random_state))
             for _ in range(self.n_iter):
                 wanted, pull = self._targets(prototypes[allowed], centers)
                 targets[allowed], weights[allowed] = wanted, self.structure_weight * pull
@@ -127,13 +130,13 @@ class _VisualStructure(LinearBaseline):
 class WDVSc(_VisualStructure):
     """Predicted centers moved onto the pool's cluster centers by optimal transport (Wasserstein distance).
 
-    R = min_Q <Q, ||f_j − k_k||²> + ε Σ Q log Q, Q with uniform marginals; a class's target is its barycenter Σ_k Q_jk k_k n.
+    R = min_Q <Q, ||f_j − k_k||²> + ε Σ Q log Q, Q with uniform marginals; the target of a class is n Σ_k Q_jk k_k.
 
-    The source trains a network by Adam with weight 0.001 on R, which a network that can fit anything follows all the same;
-    for ridge, which cannot, the weight is larger. Ten K-means runs from k-means++, not fifty. In the generalized setting
-    the pool has as many clusters as candidates, seen ones included, and seen centers stand still. Reference: Wan, Chen, Li,
-    Yan, Zhang, Yu, Liao, *Transductive Zero-Shot Learning with Visual Structure Constraint* (NeurIPS 2019): 87.3 % on AWA2,
-    63.4 % on SUN (ResNet-101).
+    The source trains a network by Adam with weight 0.001 on R, which a network that can fit anything follows all the
+    same; for ridge, which cannot, the weight is larger. Ten K-means runs from k-means++, not fifty. In the
+    generalized setting the pool has as many clusters as candidates, seen ones included, and seen centers stand still.
+    Reference: Wan, Chen, Li, Yan, Zhang, Yu, Liao, *Transductive Zero-Shot Learning with Visual Structure Constraint*
+    (NeurIPS 2019): 87.3 % on AWA2, 63.4 % on SUN (ResNet-101).
 
     Parameters
     ----------
@@ -211,9 +214,9 @@ class _Unregularized(_VisualStructure):
 class BMVSc(_Unregularized):
     """Predicted centers moved onto the pool's cluster centers by the cheapest one-to-one matching.
 
-    R = min over bijections σ of Σ_j ||f_j − k_σ(j)||² (Hungarian method). All else, the source and the parameters are those
-    of ``wdvsc``; its ``regularization`` has no counterpart. Attributes: ``classifiers_`` (C, d), the class centers,
-    unit rows.
+    R = min over bijections σ of Σ_j ||f_j − k_σ(j)||² (Hungarian method). All else, the source and the parameters are
+    those of ``wdvsc``; its ``regularization`` has no counterpart. Attributes: ``classifiers_`` (C, d), the class
+    centers, unit rows.
     """
 
     def _targets(self, points: Array, centers: Array) -> tuple[Array, Array]:
@@ -223,10 +226,9 @@ class BMVSc(_Unregularized):
 class CDVSc(_Unregularized):
     """Predicted centers moved towards the pool's cluster centers by the Chamfer distance.
 
-    R = Σ_j min_k ||f_j − k_k||² + Σ_k min_j ||f_j − k_k||²: several classes may claim one cluster, which is what the other
-    two distances mend. All else, the source and the parameters are those of ``wdvsc``; its ``regularization`` has no
-    counterpart. Attributes: ``classifiers_`` (C, d), the class centers,
-    unit rows.
+    R = Σ_j min_k ||f_j − k_k||² + Σ_k min_j ||f_j − k_k||²: several classes may claim one cluster, which is what the
+    other two distances mend. All else, the source and the parameters are those of ``wdvsc``; its ``regularization`` has
+    no counterpart. Attributes: ``classifiers_`` (C, d), the class centers, unit rows.
     """
 
     def _targets(self, points: Array, centers: Array) -> tuple[Array, Array]:
