@@ -20,7 +20,7 @@ FLOOR = 1e-10
 
 def inverse_digamma(values: Array) -> Array:
     """The x > 0 with ψ(x) = value: Minka's start and five Newton steps, exact to rounding."""
-    x = np.where(values >= -2.22, np.exp(values) + 0.5, -1 / (values - psi(1.0)))
+    x = np.where(values >= -2.22, np.exp(np.minimum(values, 700)) + 0.5, -1 / (np.minimum(values, -2.22) - psi(1.0)))
     for _ in range(5):
         x = np.maximum(x - (psi(x) - values) / polygamma(1, x), FLOOR)
     return np.asarray(x)

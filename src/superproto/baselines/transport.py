@@ -37,18 +37,18 @@ from superproto.whitening import unit_rows
 def sinkhorn(cost: Array, regularization: float, max_iter: int = 1000, tol: float = 1e-6) -> Array:
     """argmin <Q, cost> + ε Σ Q log Q over Q ≥ 0 with uniform marginals: log-domain Sinkhorn, so that ε may be small.
 
-    Stops when no row sum is off by more than ``tol`` of its due; column sums are exact.
+    Stops when no row sum is off by more than ``tol`` of its due, column sums being exact.
     """
     rows, columns = cost.shape
     logits = -cost / regularization
-    row_potential, column_potential = np.zeros(rows), np.zeros(columns)
+    row_potential = -np.log(rows) - logsumexp(logits, axis=1)
     for _ in range(max_iter):
-        before = row_potential
-        row_potential = -np.log(rows) - logsumexp(logits + column_potential, axis=1)
-        if np.abs(np.expm1(np.minimum(row_potential - before, 1))).max() <= tol:
-            break
         column_potential = -np.log(columns) - logsumexp(logits + row_potential[:, None], axis=0)
-    return np.asarray(np.exp(logits + before[:, None] + column_potential))
+        following = -np.log(rows) - logsumexp(logits + column_potential, axis=1)
+        if np.abs(np.expm1(np.minimum(row_potential - following, 1))).max() <= tol:
+            break
+        row_potential = following
+    return np.asarray(np.exp(logits + row_potential[:, None] + column_potential))
 
 
 def transport_targets(points: Array, centers: Array, regularization: float) -> tuple[Array, Array]:
@@ -76,7 +76,7 @@ def chamfer_targets(points: Array, centers: Array) -> tuple[Array, Array]:
 
 
 def weighted_ridge(kernel: Array, targets: Array, weights: Array, penalty: float) -> Array:
-    """argmin_f Σ_j w_j ||f(a_j) − t_j||² + penalty ||f||² at all classes: K_·o (K_oo + penalty W_o⁻¹)⁻¹ T_o, w_o > 0."""
+    """argmin_f Σ_j w_j ||f(a_j) − t_j||² + penalty ||f||², at all classes: K_·o (K_oo + penalty W_o⁻¹)⁻¹ T_o, w > 0."""
     used = weights > 0
     system = kernel[np.ix_(used, used)] + np.diag(penalty / weights[used])
     return np.asarray(kernel[:, used] @ linalg.solve(system, targets[used], assume_a="pos", check_finite=False))
