@@ -166,7 +166,7 @@ def test_an_empty_class_is_restarted_where_that_lowers_the_objective():
     task = task_for("zsl", separation=3.0)
     model = HPL.as_published(whiten=True)
     X, problem = model._check(task.X, task.y, task.semantics, None)
-    assembly = Assembly(model._choices(problem), ArrayRows, X, problem, model._metric(X, problem))
+    assembly = Assembly(model._choices(problem, model.init), ArrayRows, X, problem, model._metric(X, problem))
     first = assembly.first_state()
     lost = int(np.flatnonzero(~problem.seen)[0])
     P = first.P.copy()

@@ -215,7 +215,7 @@ def test_soft_assignment_is_the_minimum_of_its_objective(f):
     X, P, T = rng.normal(size=(30, 4)), rng.normal(size=(3, 4)), 0.2
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     prior = np.array([0.5, 0.3, 0.2])
-    found = transport.update_assignment(pool_of(X), P, prior, np.zeros(3), T, f, -np.inf, 4000)
+    found = transport.update_assignment(pool_of(X), P, np.zeros(3), prior, np.zeros(3), T, f, -np.inf, 4000)
     r = transport.relaxation_weight(T, f)
     S = X @ P.T
 

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax, xlogy
 
 from superproto.errors import UserError
 from superproto.inputs import Problem
 from superproto.rows import Array, Rows
 from superproto.samples import Samples, labeled_and_pool
-from superproto.solver import start
-from superproto.solver.blocks import Spectrum, spectrum_of_gram, spectrum_of_rows
+from superproto.solver import calibration, start
+from superproto.solver.blocks import Spectrum, spectrum_of_gram, spectrum_of_rows, update_codes
 from superproto.solver.formulations import Bidirectional, Formulation, Given, Published, Softness, Spherical, State
 from superproto.solver.spherical import normalized
 from superproto.warm import continued
 from superproto.whitening import Metric, unit_rows
+
+# Set by hand on validation classes of the four packs (docs/decisions.md, 8); none of them is tuned per data set.
+SMALL_POOL_PULL = 100.0
+SHARE_PSEUDO_COUNT = 20.0
+CENTERED_RIDGE = 0.3
+CALIBRATION_ROWS = 4000
+EVENNESS = (0.6, 0.85)
+
+
+def describe(semantics: Array, *, centered: bool) -> Array:
+    """Descriptions as unit rows; about their mean when centered, so that what all classes share does not count."""
+    rows = unit_rows(semantics - semantics.mean(axis=0)) if centered and len(semantics) > 2 else unit_rows(semantics)
+    return rows if rows.any(axis=1).all() else unit_rows(semantics)
 
 
 @dataclass(frozen=True)
@@ -51,46 +65,80 @@ class Assembly:
         self.choices = choices
         self.problem = problem
         known, asked = labeled_and_pool(problem.labels)
+        self.labels = problem.labels[known]
         self.labeled = Samples(make_rows(X, known), metric)
         self.pool = Samples(make_rows(X, asked), metric) if len(asked) else None
-        self.counts, self.sums = self.labeled.class_sums(problem.labels[known], problem.n_classes)
-        self.A = unit_rows(problem.semantics)
+        self.counts, self.sums = self.labeled.class_sums(self.labels, problem.n_classes)
+        self.A = describe(problem.semantics, centered=choices.unit)
         self.is_soft = choices.unit and choices.temperature > 0
-        self.given = self._given()
-        self.model = self._model()
+        self.start = self._start()
+        self.expected = self._expected_evidence()
+        self.model = self._model(self._given())
+        if self.is_soft and self._is_generalized():
+            self.model = self._settle(self.model)
 
-    def _model(self) -> Formulation:
+    def _model(self, given: Given) -> Formulation:
         if self.choices.bidirectional:
-            return Bidirectional(self.given)
+            return Bidirectional(given)
         if not self.choices.unit:
-            return Published(self.given)
-        return Spherical(self.given, self._softness())
+            return Published(given)
+        return Spherical(given, self._softness())
+
+    def _is_generalized(self) -> bool:
+        allowed, seen = self.problem.allowed, self.problem.seen
+        return bool((allowed & seen).any() and (allowed & ~seen).any())
 
     # -- fixed quantities ------------------------------------------------------------------------------------------
 
     def _given(self) -> Given:
         choices, problem = self.choices, self.problem
         spectra, constant = self._spectra()
+        generalized = self.is_soft and self._is_generalized()
+        offset = np.zeros(problem.n_classes)
+        if generalized:
+            offset[~problem.seen] = self._unseen_advantage()
         return Given(
             A=self.A, seen=problem.seen, allowed=problem.allowed, counts=self.counts, sums=self.sums, pool=self.pool,
-            unit=choices.unit, kappa=self._alignment_weights(), beta=choices.beta, lam=choices.lam, gamma=choices.gamma,
-            discriminative=choices.discriminative, ridge=choices.code_ridge,
-            dictionary_solver=choices.dictionary_solver, spectra=spectra, constant=constant,
+            unit=choices.unit, kappa=self._alignment_weights(), beta=choices.beta, lam=choices.lam,
+            gamma=choices.gamma, discriminative=choices.discriminative, ridge=self._code_ridge(),
+            dictionary_solver=choices.dictionary_solver, spectra=spectra, constant=constant, offset=offset,
+            held=problem.seen & problem.allowed & generalized,
         )  # fmt: skip
 
-    def _alignment_weights(self) -> Array:
-        """(C,) kappa_j: the pull of a class's code, in samples; 1 for every class as printed in the paper.
+    def _compactness(self) -> float:
+        """Median length of a seen class's mean: how strongly c samples of a class pull is c times this."""
+        seen = self.problem.seen
+        return float(np.median(np.linalg.norm(self.sums[seen], axis=1) / self.counts[seen]))
 
-        A class of c unit rows pulls with c times the length of its mean, so the scale is the same on every data set.
+    def _expected_evidence(self) -> float:
+        """e: the pull of the pool on a class of average size, in unit vectors; that of the labels without a pool."""
+        if self.pool is None:
+            return float(self.counts[self.problem.seen].mean()) * self._compactness()
+        return self.pool.n / int(self.problem.allowed.sum()) * self._compactness()
+
+    def _alignment_weights(self) -> Array:
+        """(C,) kappa_j: the pull of a class's code; 1 for every class as printed in the paper.
+
+        A share of the evidence that an average class has, so that the scale is the same on every data set, plus a
+        floor that vanishes with the size of the pool: a handful of samples must not drag a prototype to themselves.
+        Divided by the length of the first z_j D_v, so that every description pulls alike.
         """
         scale = self.choices.alignment_scale
         if scale is None:
             return np.ones(self.problem.n_classes)
-        seen, allowed = self.problem.seen, self.problem.allowed
-        compactness = np.median(np.linalg.norm(self.sums[seen], axis=1) / self.counts[seen])
-        typical = self.counts[seen].mean()
-        pool = typical if self.pool is None else self.pool.n / allowed.sum()
-        return np.maximum(scale * compactness * np.where(seen, typical, pool), np.finfo(np.float64).tiny)
+        seen, e = self.problem.seen, self.expected
+        pull = np.where(seen, scale * self.counts[seen].mean() * self._compactness(), self._pull_of(e))
+        lengths = np.linalg.norm(self.start.Z @ self.start.D_v, axis=1) if self.choices.unit else np.ones(len(seen))
+        return np.maximum(pull / np.maximum(lengths, 1e-3), np.finfo(np.float64).tiny)
+
+    def _pull_of(self, evidence: float) -> float:
+        scale = self.choices.alignment_scale or 0.0
+        return scale * evidence + (SMALL_POOL_PULL / (1 + self.expected) ** 2 if self.choices.unit else 0.0)
+
+    def _code_ridge(self) -> float:
+        """The ridge of the codes in units of the mean eigenvalue of their normal matrix at the start."""
+        S = (self.start.D_v**2).sum() + self.choices.lam * (self.start.D_c**2).sum()
+        return self.choices.code_ridge * float(S) / self.choices.q
 
     def _spectra(self) -> tuple[dict[tuple[bool, bool], Spectrum], float]:
         """Eigenpairs of the Gram matrices that classes feel, by (seen, reached by the pool); none for unit P at t = 0.
@@ -121,36 +169,102 @@ class Assembly:
         return spectrum_of_gram(grams[0] if len(grams) == 1 else grams[0] + grams[1])
 
     def _softness(self) -> Softness:
+        """f = relaxation * e / (1 + e) * evenness: class sizes are held to the prior as far as the pool bears it out."""
         choices, allowed = self.choices, self.problem.allowed
-        levels = self.problem.seen[allowed].astype(np.int64)
-        kind = "fixed"
-        if isinstance(choices.prior, str) and choices.prior == "estimated":
-            kind = "two-level" if 0 < levels.sum() < len(levels) else "smoothed"
-        if kind == "two-level":
-            levels = np.unique(levels, return_inverse=True)[1]
-        pool_n = 0 if self.pool is None else self.pool.n
-        relaxation = 0.0 if choices.prior is None or choices.temperature == 0 else choices.relaxation
-        return Softness(choices.temperature, relaxation, kind, levels, pool_n / max(1, len(levels)))
+        levels = np.unique(self.problem.seen[allowed], return_inverse=True)[1]
+        estimated = isinstance(choices.prior, str) and choices.prior == "estimated"
+        f = 0.0 if choices.prior is None or choices.temperature == 0 else choices.relaxation
+        f *= self.expected / (1 + self.expected) * (self._evenness() if estimated and f > 0 else 1.0)
+        return Softness(choices.temperature, f, "two-level" if estimated else "fixed", levels, SHARE_PSEUDO_COUNT)
+
+    def _evenness(self) -> float:
+        """0 to 1: do the candidates look equally frequent at the start? From exp(entropy) of the free class shares.
+
+        On validation classes this is above 0.85 of the candidates when all are there, about 0.75 when half are, and
+        below 0.6 when a few are: a prior would then tear those few apart.
+        """
+        if self.pool is None or self._is_generalized():
+            return 1.0
+        columns = np.flatnonzero(self.problem.allowed)
+        free = self.pool.assign(self.start.P[columns], np.zeros(len(columns)), self.choices.temperature)
+        shares = free.masses / free.masses.sum()
+        effective = float(np.exp(-xlogy(shares, shares).sum())) / len(columns)
+        low, high = EVENNESS
+        return float(np.clip((effective - low) / (high - low), 0.0, 1.0))
+
+    # -- the generalized setting -----------------------------------------------------------------------------------
+
+    def _unseen_advantage(self) -> float:
+        """b0: what a predicted prototype lacks against a learned one, from the labeled rows alone."""
+        seen = self.problem.seen
+        means = self.sums[seen] / self.counts[seen, None]
+        chosen = np.unique(np.linspace(0, self.labeled.n - 1, CALIBRATION_ROWS).astype(np.int64))
+        column = np.cumsum(seen) - 1
+        classes = column[self.labels[chosen]]
+        lengths = self.labeled.lengths()
+        rows = self.labeled.some(chosen).materialize().astype(np.float64)
+        plain = self.labeled.plain_sums(self.labels, self.problem.n_classes)
+        labeled = calibration.LabeledRows(
+            rows * lengths[chosen][:, None], classes, plain[seen] / self.counts[seen, None], self.counts[seen],
+            whitened=self.labeled.metric.mean is not None,
+        )  # fmt: skip
+        own = self.sums[seen][classes] - rows
+        left_out = start.predict_left_out(self.A[seen], means, CENTERED_RIDGE)[classes]
+        return calibration.unseen_advantage(
+            labeled, self.start.P[seen], self.start.P[~seen], normalized(own, rows), normalized(left_out, rows)
+        )
+
+    def _settle(self, model: Formulation) -> Formulation:
+        """Stage 0: find the unseen share at the start; then fix pull and advantage of the unseen classes."""
+        given, seen = model.given, self.problem.seen
+        if self.pool is None:
+            return model
+        state = self.start
+        for _ in range(3):
+            state = model.assign(state)
+        unseen = ~seen & self.problem.allowed
+        evidence = float(state.masses[unseen].sum()) / int(unseen.sum()) * self._compactness()
+        pull = self._pull_of(evidence)
+        b0 = float(given.offset[unseen][0])
+        offset = given.offset.copy()
+        offset[unseen] = calibration.settled_advantage(b0, pull, evidence, self._own_share(state, given.offset))
+        lengths = np.linalg.norm(self.start.Z @ self.start.D_v, axis=1)
+        kappa = np.where(unseen, pull / np.maximum(lengths, 1e-3), given.kappa)
+        self.start = self.start._replace(prior=state.prior, log_scaling=state.log_scaling)
+        return self._model(replace(given, offset=offset, kappa=kappa))
+
+    def _own_share(self, state: State, offset: Array) -> float:
+        """sum Q^2 / sum Q over the unseen columns: how sure a sample taken for unseen is of its class."""
+        assert self.pool is not None
+        columns = np.flatnonzero(self.problem.allowed)
+        some = self.pool.some(np.unique(np.linspace(0, self.pool.n - 1, CALIBRATION_ROWS).astype(np.int64)))
+        T = self.choices.temperature
+        Q = softmax((some.scores(state.P[columns]) + offset[columns]) / T + state.log_scaling, axis=1)
+        Q = Q[:, ~self.problem.seen[columns]]
+        return float((Q**2).sum() / max(float(Q.sum()), 1e-12))
 
     # -- the start -------------------------------------------------------------------------------------------------
 
     def first_state(self) -> State:
+        """Where the loop begins."""
+        return self.start
+
+    def _start(self) -> State:
         """Seen prototypes are class means; unseen ones are predicted from descriptions."""
         choices, seen = self.choices, self.problem.seen
         P = np.zeros_like(self.sums)
         P[seen] = self.sums[seen] / self.counts[seen, None]
+        ridge = CENTERED_RIDGE if choices.unit else start.RIDGE
+        P[~seen] = start.predict_prototypes(self.A[seen], P[seen], self.A[~seen], ridge)
         if choices.unit:
-            P[seen] = normalized(P[seen], P[seen])
-        P[~seen] = start.predict_prototypes(self.A[seen], P[seen], self.A[~seen])
-        if choices.unit:
-            P[~seen] = normalized(P[~seen], P[~seen])
+            P = normalized(P, P)
         P = self._clustered(P)
         D_v, D_c = start.first_super_prototypes(
             P[seen], self.A[seen], P[~seen], self.A[~seen], choices.q, choices.lam, choices.seed
         )
         columns = int(self.problem.allowed.sum())
         first = State(
-            P=P, Z=np.zeros((len(P), choices.q)), D_v=D_v, D_c=D_c, labels=np.zeros(0, dtype=np.int64),
+            P=P, Z=self._first_codes(P, D_v, D_c), D_v=D_v, D_c=D_c, labels=np.zeros(0, dtype=np.int64),
             masses=np.zeros(len(P)), sums=np.zeros_like(P), log_scaling=np.zeros(columns),
             prior=self._first_prior(columns), confusion=0.0,
         )  # fmt: skip
@@ -158,6 +272,15 @@ class Assembly:
             return first
         problem = self.problem
         return continued(first, choices.init, problem.names, problem.allowed, self.labeled.metric, choices.unit)
+
+    def _first_codes(self, P: Array, D_v: Array, D_c: Array) -> Array:
+        """Zero in the paper; with unit prototypes those of the start: descriptions pull from the first sweep."""
+        Z = np.zeros((len(P), self.choices.q))
+        if not self.choices.unit:
+            return Z
+        lam, q = self.choices.lam, self.choices.q
+        ridge = self.choices.code_ridge * float((D_v**2).sum() + lam * (D_c**2).sum()) / q
+        return update_codes(P, self.A, Z, D_v, D_c, lam, ridge)
 
     def _clustered(self, P: Array) -> Array:
         targets = self.problem.allowed & ~self.problem.seen
@@ -186,8 +309,8 @@ class Assembly:
     def scoring(self, state: State) -> tuple[Array, Array]:
         """Prototypes and biases with which <x, p_j> + bias_j is largest for the class that a sample is given."""
         if self.choices.unit:
-            bias = np.zeros(len(state.P))
-            bias[self.problem.allowed] = self.choices.temperature * state.log_scaling
+            bias = self.model.given.offset.copy()
+            bias[self.problem.allowed] += self.choices.temperature * state.log_scaling
             return (1 + 2 * self.choices.discriminative) * state.P, bias
         return 2 * (1 + self.choices.discriminative) * state.P, -(state.P**2).sum(axis=1)
 

@@ -149,7 +149,7 @@ class HPL(ZeroShotEstimator):
         prototypes: str = "unit",
         temperature: float = 0.01,
         relaxation: float = 0.9,
-        code_ridge: float = 0.0,
+        code_ridge: float = 0.3,
         verbose: int = 0,
         callback: Callable[[Sweep], None] | None = None,
         checkpoint: Any = None,

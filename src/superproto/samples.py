@@ -7,6 +7,7 @@ kept per sample is s and b.
 
 from __future__ import annotations
 
+import copy
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -53,6 +54,21 @@ class Samples:
         metric = self.metric.at(self.rows.dtype)
         (scale, shift), _ = gather(self.rows.visit(partial(passes.lengths, metric=metric)), strung=2)
         return scale, shift
+
+    def some(self, index: Array) -> Samples:
+        """The samples of an ascending index."""
+        return Samples(self.rows.select(index), self.metric)
+
+    def lengths(self) -> Array:
+        """(N,) n, the length of a whitened row before its last normalization."""
+        shift = self.shift.astype(np.float64)
+        return np.divide(1.0, shift, out=np.zeros_like(shift), where=shift > 0)
+
+    def plain_sums(self, labels: Array, n_classes: int) -> Array:
+        """(C, d) class sums of whitened rows before their last normalization."""
+        plain = copy.copy(self)
+        plain.scale, plain.shift = self.scale * self.lengths(), np.ones_like(self.shift)
+        return plain.class_sums(labels, n_classes)[1]
 
     @property
     def dimension(self) -> int:

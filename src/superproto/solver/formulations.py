@@ -36,7 +36,10 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Given:
-    """What stays fixed during a fit: descriptions, masks, labeled sums, the pool, the weights."""
+    """What stays fixed during a fit: descriptions, masks, labeled sums, the pool, the weights.
+
+    ``offset`` (C,) is an advantage of each class in the assignment; ``held`` (C,) marks prototypes that do not move.
+    """
 
     A: Array
     seen: Array
@@ -54,6 +57,8 @@ class Given:
     dictionary_solver: str
     spectra: dict[tuple[bool, bool], Spectrum]
     constant: float
+    offset: Array
+    held: Array
 
     @cached_property
     def hollow(self) -> Array:
@@ -260,7 +265,15 @@ class Spherical(Formulation):
         P = self.stretch * state.P[columns]
         ceiling = state.confusion - float((state.sums[columns] * P).sum()) if len(state.labels) else np.inf
         found = transport.update_assignment(
-            given.pool, P, state.prior, state.log_scaling, soft.temperature, soft.relaxation, ceiling, soft.max_passes
+            given.pool,
+            P,
+            given.offset[columns],
+            state.prior,
+            state.log_scaling,
+            soft.temperature,
+            soft.relaxation,
+            ceiling,
+            soft.max_passes,
         )
         masses, sums = np.zeros(len(state.P)), np.zeros_like(state.P)
         masses[columns], sums[columns] = found.answer.masses, found.answer.sums
@@ -302,7 +315,7 @@ class Spherical(Formulation):
         P = state.P.copy()
         target = state.Z @ state.D_v
         kappa = given.kappa
-        for spectrum, inside in given.kind(members):
+        for spectrum, inside in given.kind(members[~given.held[members]]):
             if given.discriminative == 0 or spectrum is None:
                 P[inside] = spherical.update_prototypes(
                     sums[inside], target[inside], given.beta, kappa[inside], P[inside]

@@ -19,6 +19,14 @@ def predict_prototypes(A_known: Array, P_known: Array, A_asked: Array, ridge: fl
     return np.asarray((A_asked @ A_known.T) @ linalg.solve(kernel, P_known, assume_a="pos", check_finite=False))
 
 
+def predict_left_out(A_known: Array, P_known: Array, ridge: float = RIDGE) -> Array:
+    """For each known class the same prediction from all the others: P - (K + r I)^-1 P / diag (K + r I)^-1."""
+    kernel = A_known @ A_known.T
+    kernel[np.diag_indices_from(kernel)] += ridge * np.trace(kernel) / len(kernel)
+    inverse = linalg.inv(kernel, check_finite=False)
+    return np.asarray(P_known - (inverse @ P_known) / np.diag(inverse)[:, None])
+
+
 def first_super_prototypes(
     P_s: Array, A_s: Array, P_u: Array, A_u: Array, q: int, lam: float, random_state: int | None
 ) -> tuple[Array, Array]:

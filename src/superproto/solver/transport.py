@@ -2,6 +2,8 @@
 
     Q = argmin  -<Q, S> + T sum Q log Q + r KL(Q'1 || N pi),     rows of Q sum to 1,     f = r / (r + T)
 
+S_ij = <x_i, p_j> + b_j, b a fixed advantage per class.
+
 Only n-vectors travel: g, the log-scaling of the columns. f = 0 is the free softmax, f = 1 a balanced assignment.
 """
 
@@ -17,7 +19,7 @@ from superproto.samples import Assignment, Samples
 
 
 class Transport(NamedTuple):
-    """An assignment with what the objective needs: ``confusion`` = T sum Q log Q + r KL(Q'1 || N pi), free of P."""
+    """An assignment and what the objective needs of it: ``confusion``, all but -<Q, X P'>."""
 
     answer: Assignment
     log_scaling: Array
@@ -31,7 +33,15 @@ def relaxation_weight(T: float, f: float) -> float:
 
 
 def update_assignment(
-    samples: Samples, P: Array, prior: Array, g: Array, T: float, f: float, ceiling: float, max_passes: int
+    samples: Samples,
+    P: Array,
+    offset: Array,
+    prior: Array,
+    g: Array,
+    T: float,
+    f: float,
+    ceiling: float,
+    max_passes: int,
 ) -> Transport:
     """Iterate  log c_j = g_j + logsumexp_i(S_ij / T + a_i),  g_j <- f (g_j + log(N pi_j) - log c_j)  from a warm start.
 
@@ -43,14 +53,14 @@ def update_assignment(
     passes = 0
     while f > 0:
         passes += 1
-        answer = samples.assign(P, T * g, T, with_sums=False)
+        answer = samples.assign(P, T * g + offset, T, with_sums=False)
         value = _value(answer, g, T, r, expected)
         if passes == max_passes:
             break
         if _gap(answer.masses, g, prior, T, r) <= 1e-4 * T * n_samples and value <= ceiling:
             break
         g = f * (g + np.log(expected) - np.log(np.maximum(answer.masses, 1e-300)))
-    answer = samples.assign(P, T * g, T)
+    answer = samples.assign(P, T * g + offset, T)
     value = _value(answer, g, T, r, expected)
     return Transport(answer, g, value + float((answer.sums * P).sum()), passes + 1)
 
