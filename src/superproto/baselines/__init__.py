@@ -16,7 +16,7 @@ _HOMES: dict[str, str] = {
     "gfzsl": "superproto.baselines.generative:GFZSL",
     "gfzsl-em": "superproto.baselines.generative:GFZSLEM",
     "mdp": "superproto.baselines.generative:MDP",
-    "label-spreading": "superproto.baselines.propagation:LabelSpreading",
+    "label-spreading": "superproto.baselines.propagation:SeededSpreading",
     "zlap": "superproto.baselines.propagation:ZLaP",
     "transclip": "superproto.baselines.mixtures:TransCLIP",
     "stata": "superproto.baselines.mixtures:StatA",

@@ -42,7 +42,7 @@ def nearest(rows: Array, k: int, queries: Array | None = None) -> tuple[Array, A
 def edges(index: Array, weights: Array, n_columns: int) -> sparse.csr_matrix:
     """(n, n_columns) sparse matrix with ``weights[i, r]`` at (i, ``index[i, r]``)."""
     n, k = index.shape
-    return sparse.csr_matrix((weights.ravel(), index.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n_columns))
+    return sparse.csr_matrix((weights.ravel(), index.ravel(), k * np.arange(n + 1)), shape=(n, n_columns))
 
 
 def cosine_graph(rows: Array, k: int) -> sparse.csr_matrix:

@@ -57,7 +57,7 @@ class _OnGraph(PoolKeeper):
         return np.asarray(X @ self.class_vectors_.T.astype(X.dtype))
 
 
-class LabelSpreading(_OnGraph):
+class SeededSpreading(_OnGraph):
     """Label spreading from the pool rows that the class vectors are surest of.
 
     ``F = (1 − α)(I − αS)⁻¹ Y``, S = D^(-1/2) W D^(-1/2), W the symmetrized k-nearest-neighbor graph of the pool

@@ -178,7 +178,7 @@ class InMaP(LinearBaseline):
         Grows: proxies are content with smaller margins and stay closer to the class vectors.
     evenness : float, default=0.6
         In [0, 1]: grows, and class sizes in the targets are drawn to each other; 1: all equal.
-    max_iter : int, default=50
+    n_steps : int, default=50
         Steps of L-BFGS at most: grows, and the targets are fitted more closely.
     ridge, kernel
         Of the predicted prototypes, as in ``prototypes``.
@@ -191,7 +191,7 @@ class InMaP(LinearBaseline):
         The proxies; class vectors for classes that are no candidates.
     """
 
-    _positive: ClassVar[tuple[str, ...]] = ("logit_scale", "proxy_scale", "max_iter")
+    _positive: ClassVar[tuple[str, ...]] = ("logit_scale", "proxy_scale", "n_steps")
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge", "evenness")
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
 
@@ -200,7 +200,7 @@ class InMaP(LinearBaseline):
         logit_scale: float = 100.0,
         proxy_scale: float = 5.0,
         evenness: float = 0.6,
-        max_iter: int = 50,
+        n_steps: int = 50,
         ridge: float = RIDGE,
         kernel: str = "linear",
         *,
@@ -212,7 +212,7 @@ class InMaP(LinearBaseline):
         self.logit_scale = logit_scale
         self.proxy_scale = proxy_scale
         self.evenness = evenness
-        self.max_iter = max_iter
+        self.n_steps = n_steps
         self.ridge = ridge
         self.kernel = kernel
         self.candidates = candidates
@@ -232,7 +232,7 @@ class InMaP(LinearBaseline):
                 args=(pool, targets, self.proxy_scale),
                 jac=True,
                 method="L-BFGS-B",
-                options={"maxiter": self.max_iter},
+                options={"maxiter": self.n_steps},
             )
             proxies[problem.allowed] = unit_rows(found.x.reshape(first.shape))
         self._store_linear(proxies)
