@@ -101,8 +101,8 @@ class SAE(LinearBaseline):
     solve it and a general Sylvester solver is not needed.
 
     Which way to compare is left to the reader: from features to descriptions ``cos(W x, a_c)`` or from descriptions to
-    features ``cos(x, Wᵀ a_c)``. Both are here; the second makes fewer hubs and is the default. Features and descriptions
-    have length 1, so λ means the same on every pack.
+    features ``cos(x, Wᵀ a_c)``. Both are here; the second makes fewer hubs and is the default. Features and
+    descriptions have length 1, so λ means the same on every pack.
 
     Reference: Kodirov, Xiang and Gong, "Semantic autoencoder for zero-shot learning", CVPR 2017. Published (ResNet-101,
     proposed split, Xian et al. 2019): CUB 33.3, AWA1 53.0, SUN 40.3, aPY 8.3; mvp18's MIT-licensed code reaches 46.7,

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp, softmax
 
+from superproto.baselines.start import class_sums, class_variances
+from superproto.inputs import Problem
 from superproto.rows import Array
 
 
@@ -52,7 +54,7 @@ def maximize(X: Array, responsibilities: Array, labeled: Moments, floor: float, 
 def expectation_maximization(
     X: Array, start: Gaussians, labeled: Moments, floor: float, max_iter: int, tol: float
 ) -> tuple[Gaussians, int]:
-    """EM from ``start`` until the mean log-likelihood of the pool rises by less than tol; the model and its iterations."""
+    """EM from ``start`` until the mean log-likelihood of the pool rises by less than tol; model and iterations."""
     model, before = start, -np.inf
     for iteration in range(1, max_iter + 1):
         joint = log_joint(X, model)
@@ -64,7 +66,7 @@ def expectation_maximization(
 
 
 def lloyd(X: Array, centers: Array, labeled: Moments, max_iter: int) -> tuple[Array, int]:
-    """K-means from given centers, labeled rows kept in their class; an empty class keeps its center, and its identity."""
+    """K-means from given centers, labeled rows kept in their class; an empty class keeps its center."""
     labels = np.full(len(X), -1)
     for iteration in range(1, max_iter + 1):
         new = nearest_scores(X, centers).argmax(axis=1)
@@ -80,3 +82,52 @@ def lloyd(X: Array, centers: Array, labeled: Moments, max_iter: int) -> tuple[Ar
 def nearest_scores(X: Array, centers: Array) -> Array:
     """(N, C) <x, c> − ½||c||²: the order of −||x − c||² without the part that all classes share."""
     return X @ centers.T.astype(X.dtype) - 0.5 * (centers**2).sum(axis=1).astype(X.dtype)
+
+
+def even_weights(n_classes: int) -> Array:
+    """(C,) log 1/C."""
+    return np.full(n_classes, -np.log(n_classes))
+
+
+def seen_gaussians(X: Array, problem: Problem, floor: float) -> tuple[Array, Array, float]:
+    """Means and variances (plus the floor) of the seen classes, zeros elsewhere, and the floor in feature units."""
+    sums, counts = class_sums(X, problem.labels, problem.n_classes)
+    means = sums / np.maximum(counts, 1)[:, None]
+    variances = class_variances(X, problem.labels, means)
+    within = counts @ variances / counts.sum()
+    # Features that never vary within a class, as with one sample each, still need a finite likelihood.
+    absolute = floor * float(within.mean()) + 1e-9
+    return means, variances + absolute * problem.seen[:, None], absolute
+
+
+def labeled_moments(X: Array, problem: Problem) -> Moments:
+    """What the labeled rows put into each candidate class."""
+    sums, counts = class_sums(X, problem.labels, problem.n_classes)
+    squares, _ = class_sums(X * X, problem.labels, problem.n_classes)
+    return Moments(*(part[problem.allowed] for part in (counts, sums, squares)))
+
+
+def refine_on_pool(
+    X: Array, problem: Problem, start: Gaussians, floor: float, max_iter: int, tol: float
+) -> tuple[Gaussians, int]:
+    """EM on the pool over the candidate classes; without a pool, the start."""
+    open_classes = problem.allowed
+    if not problem.asked.any():
+        return start, 1
+    part = Gaussians(start.means[open_classes], start.variances[open_classes], even_weights(int(open_classes.sum())))
+    labeled = labeled_moments(X, problem)
+    model, steps = expectation_maximization(X[problem.asked], part, labeled, floor, max_iter, tol)
+    whole = Gaussians(start.means.copy(), start.variances.copy(), start.log_weights.copy())
+    for target, value in zip(whole, model):
+        target[open_classes] = value
+    return whole, steps
+
+
+def cluster_pool(X: Array, problem: Problem, start: Gaussians, max_iter: int) -> tuple[Gaussians, int]:
+    """K-means on the pool over the candidate classes; without a pool, the start."""
+    if not problem.asked.any():
+        return start, 1
+    means = start.means.copy()
+    centers, steps = lloyd(X[problem.asked], means[problem.allowed], labeled_moments(X, problem), max_iter)
+    means[problem.allowed] = centers
+    return Gaussians(means, start.variances, start.log_weights), steps

@@ -9,21 +9,14 @@ import numpy as np
 from superproto.baselines.base import Baseline
 from superproto.baselines.gaussians import (
     Gaussians,
-    Moments,
-    expectation_maximization,
-    lloyd,
+    cluster_pool,
+    even_weights,
     log_joint,
     nearest_scores,
+    refine_on_pool,
+    seen_gaussians,
 )
-from superproto.baselines.start import (
-    KERNELS,
-    RIDGE,
-    class_sums,
-    class_variances,
-    sparse_weights,
-    transfer_weights,
-    unit_semantics,
-)
+from superproto.baselines.start import KERNELS, RIDGE, sparse_weights, transfer_weights, unit_semantics
 from superproto.inputs import Problem
 from superproto.rows import Array
 
@@ -45,8 +38,8 @@ class _GaussianClasses(Baseline):
 class GFZSL(_GaussianClasses):
     """Generative framework for zero-shot learning: descriptions predict the mean and variance of a class.
 
-    ``x | c ~ N(μ_c, diag σ²_c)``; seen classes are estimated, and kernel ridge takes unit descriptions to μ and to log σ².
-    A sample goes to the class of the largest likelihood.
+    ``x | c ~ N(μ_c, diag σ²_c)``; seen classes are estimated, and kernel ridge takes unit descriptions to μ and to log
+    σ². A sample goes to the class of the largest likelihood.
 
     The source uses the kernel (1 + <a, a'>)², weights by data set (λ₁ 0.1 to 1 for means, λ₂ 10⁷ to 10⁸ for variances)
     and adds 0.05 to variances. Decided here: the linear or RBF kernel of the common start (on validation classes the
@@ -107,13 +100,13 @@ class GFZSL(_GaussianClasses):
     def _predicted(self, X: Array, problem: Problem) -> tuple[Gaussians, float]:
         """The Gaussians of all classes before any pool, and the floor in the units of the features."""
         A, seen = unit_semantics(problem.semantics), problem.seen
-        means, variances, floor = _seen_gaussians(X, problem, self.floor)
+        means, variances, floor = seen_gaussians(X, problem, self.floor)
         if not seen.all():
             means[~seen] = transfer_weights(A[seen], A[~seen], self.ridge, self.kernel) @ means[seen]
             logs = np.log(variances[seen])
             weights = transfer_weights(A[seen], A[~seen], self.variance_ridge, self.kernel)
             variances[~seen] = np.exp(logs.mean(axis=0) + weights @ (logs - logs.mean(axis=0)))
-        return Gaussians(means, variances, _even(problem.n_classes)), floor
+        return Gaussians(means, variances, even_weights(problem.n_classes)), floor
 
 
 class GFZSLEM(GFZSL):
@@ -126,8 +119,8 @@ class GFZSLEM(GFZSL):
     of the mean within-class variance; when seen classes are candidates too, their labeled rows stay in their components
     and the weights π are those of the pool. A component that holds nothing keeps its Gaussian.
 
-    Reference: Verma and Rai, ECML 2017, section on transductive learning. Published (ResNet-101, proposed split, as cited
-    by the HPL paper): CUB 50.4, AWA1 81.5, SUN 63.5, aPY 36.9.
+    Reference: Verma and Rai, ECML 2017, section on transductive learning. Published (ResNet-101, proposed split, as
+    cited by the HPL paper): CUB 50.4, AWA1 81.5, SUN 63.5, aPY 36.9.
 
     Parameters
     ----------
@@ -172,12 +165,13 @@ class GFZSLEM(GFZSL):
 
     def _learn(self, X: Array, problem: Problem) -> None:
         start, floor = self._predicted(X, problem)
-        model, self.n_iter_ = _refine(X, problem, start, floor, self.max_iter, self.tol)
+        model, self.n_iter_ = refine_on_pool(X, problem, start, floor, self.max_iter, self.tol)
         self._store(model)
 
 
 class MDP(_GaussianClasses):
-    """Zero-shot learning as a missing data problem: centers from sparse codes of descriptions, then a mixture of the pool.
+    """Zero-shot learning as a missing data problem: centers from sparse codes of descriptions, then a mixture of the
+    pool.
 
     ``c_u = argmin ½||a_u − c_u A_s||² + λ|c_u|₁``, ``μ_u = c_u M_s`` and ``σ²_u`` likewise; then K-means, or EM for a
     Gaussian mixture, starts there, so that cluster u keeps the identity of class u.
@@ -187,13 +181,13 @@ class MDP(_GaussianClasses):
     largest <a_s, a_u>, where all codes vanish; K-means as default, chosen on validation classes; labeled rows stay in
     their class when seen classes are candidates.
 
-    Reference: Zhao, Wu, Wang et al., "Zero-shot learning posed as a missing data problem", ICCV workshops 2017. Published
-    (VGG-19): AwA 90.0, CUB 62.1 (with their PCA and split). An independent K-means from kernel-ridge prototypes gave
-    67.0 / 73.8 % (unit / whitened) on CUB with EfficientNet-Lite0 and 87.5 / 88.2 % on Flowers.
+    Reference: Zhao, Wu, Wang et al., "Zero-shot learning posed as a missing data problem", ICCV workshops 2017.
+    Published (VGG-19): AwA 90.0, CUB 62.1 (with their PCA and split). An independent K-means from kernel-ridge
+    prototypes gave 67.0 / 73.8 % (unit / whitened) on CUB with EfficientNet-Lite0 and 87.5 / 88.2 % on Flowers.
 
     Parameters
     ----------
-    sparsity : float, default=0.01
+    sparsity : float, default=0.003
         λ in [0, 1). Grows: fewer seen classes make up an unseen one.
     mixture : {"kmeans", "gmm"}, default="kmeans"
         What clusters the pool.
@@ -211,7 +205,7 @@ class MDP(_GaussianClasses):
 
     def __init__(
         self,
-        sparsity: float = 0.01,
+        sparsity: float = 0.003,
         mixture: str = "kmeans",
         floor: float = 3.0,
         max_iter: int = 100,
@@ -234,66 +228,18 @@ class MDP(_GaussianClasses):
 
     def _learn(self, X: Array, problem: Problem) -> None:
         A, seen = unit_semantics(problem.semantics), problem.seen
-        means, variances, floor = _seen_gaussians(X, problem, self.floor)
+        means, variances, floor = seen_gaussians(X, problem, self.floor)
         codes = sparse_weights(A[seen], A[~seen], self.sparsity)
         means[~seen] = codes @ means[seen]
         # Codes may be negative or sum to less than 1, so variances take their shares.
         shares = np.abs(codes) + 1e-12
         variances[~seen] = shares / shares.sum(axis=1, keepdims=True) @ variances[seen]
-        start = Gaussians(means, variances, _even(problem.n_classes))
+        start = Gaussians(means, variances, even_weights(problem.n_classes))
         if self.mixture == "gmm":
-            model, self.n_iter_ = _refine(X, problem, start, floor, self.max_iter, self.tol)
+            model, self.n_iter_ = refine_on_pool(X, problem, start, floor, self.max_iter, self.tol)
         else:
-            model, self.n_iter_ = _cluster(X, problem, start, self.max_iter)
+            model, self.n_iter_ = cluster_pool(X, problem, start, self.max_iter)
         self._store(model)
 
     def _score(self, X: Array) -> Array:
         return nearest_scores(X, self.means_) if self.mixture == "kmeans" else super()._score(X)
-
-
-def _even(n_classes: int) -> Array:
-    return np.full(n_classes, -np.log(n_classes))
-
-
-def _seen_gaussians(X: Array, problem: Problem, floor: float) -> tuple[Array, Array, float]:
-    """Means and variances (plus the floor) of the seen classes, zeros elsewhere, and the floor in units of the features."""
-    sums, counts = class_sums(X, problem.labels, problem.n_classes)
-    means = sums / np.maximum(counts, 1)[:, None]
-    variances = class_variances(X, problem.labels, means)
-    within = counts @ variances / counts.sum()
-    # Features that never vary within a class, as with one sample each, still need a finite likelihood.
-    absolute = floor * float(within.mean()) + 1e-9
-    return means, variances + absolute * problem.seen[:, None], absolute
-
-
-def _labeled_moments(X: Array, problem: Problem) -> Moments:
-    """What the labeled rows put into each candidate class."""
-    sums, counts = class_sums(X, problem.labels, problem.n_classes)
-    squares, _ = class_sums(X * X, problem.labels, problem.n_classes)
-    return Moments(*(part[problem.allowed] for part in (counts, sums, squares)))
-
-
-def _refine(
-    X: Array, problem: Problem, start: Gaussians, floor: float, max_iter: int, tol: float
-) -> tuple[Gaussians, int]:
-    """EM on the pool over the candidate classes; without a pool, the start."""
-    open_classes = problem.allowed
-    if not problem.asked.any():
-        return start, 1
-    part = Gaussians(start.means[open_classes], start.variances[open_classes], _even(int(open_classes.sum())))
-    labeled = _labeled_moments(X, problem)
-    model, steps = expectation_maximization(X[problem.asked], part, labeled, floor, max_iter, tol)
-    whole = Gaussians(start.means.copy(), start.variances.copy(), start.log_weights.copy())
-    for target, value in zip(whole, model):
-        target[open_classes] = value
-    return whole, steps
-
-
-def _cluster(X: Array, problem: Problem, start: Gaussians, max_iter: int) -> tuple[Gaussians, int]:
-    """K-means on the pool over the candidate classes; without a pool, the start."""
-    if not problem.asked.any():
-        return start, 1
-    means = start.means.copy()
-    centers, steps = lloyd(X[problem.asked], means[problem.allowed], _labeled_moments(X, problem), max_iter)
-    means[problem.allowed] = centers
-    return Gaussians(means, start.variances, start.log_weights), steps

@@ -17,11 +17,12 @@ class Prototypes(LinearBaseline):
     ``P_u = K_us (K_ss + ridge m⁻¹ tr(K_ss) I)⁻¹ P_s``, K the kernel of unit descriptions, m the number of seen classes;
     a sample goes to ``argmax_j cos(x, p_j)``.
 
-    It is folklore rather than one paper; the nearest is the kernel regression of class means of Verma and Rai, "A simple
-    exponential family framework for zero-shot learning", ECML 2017, without the variances. Left open there and decided
-    here: the ridge is relative to the mean of the kernel's diagonal, the RBF width is the median squared distance of the
-    seen descriptions, and class means are not re-normalized before the regression. An independent run of the linear form
-    gave 59.9 / 60.4 % (unit / whitened features) on CUB with EfficientNet-Lite0 features and 57.5 / 51.8 % on Flowers.
+    It is folklore rather than one paper; the nearest is the kernel regression of class means of Verma and Rai, "A
+    simple exponential family framework for zero-shot learning", ECML 2017, without the variances. Left open there and
+    decided here: the ridge is relative to the mean of the kernel's diagonal, the RBF width is the median squared
+    distance of the seen descriptions, and class means are not re-normalized before the regression. An independent run
+    of the linear form gave 59.9 / 60.4 % (unit / whitened features) on CUB with EfficientNet-Lite0 features and 57.5 /
+    51.8 % on Flowers.
 
     Parameters
     ----------

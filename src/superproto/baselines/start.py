@@ -92,7 +92,8 @@ def start_prototypes(X: Array, problem: Problem, ridge: float = RIDGE, kernel: s
 
 
 def sparse_weights(A_seen: Array, A_unseen: Array, sparsity: float) -> Array:
-    """(n, m) the c_u of min ½||a_u − c_u A_s||² + sparsity · max|A_s a_u| · |c_u|₁: a few seen classes for each unseen one.
+    """(n, m) the c_u of min ½||a_u − c_u A_s||² + sparsity · max|A_s a_u| · |c_u|₁: a few seen classes for each unseen
+    one.
 
     At sparsity 1 nothing is left; the penalty is relative to that for each class, so it means the same on every pack.
     """
