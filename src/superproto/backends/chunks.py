@@ -126,8 +126,16 @@ class Repeated:
         self.dtype = max(kinds, key=lambda kind: kind.itemsize)
 
     def read(self, wanted: Sequence[int]) -> Iterator[Any]:
-        chosen = set(wanted)
-        for number, chunk in enumerate(self.chunks):
+        chosen, chunks = set(wanted), iter(self.chunks)
+        for number in range(max(chosen, default=-1) + 1):
+            try:
+                chunk = next(chunks)
+            except StopIteration:
+                return
+            except Exception as error:
+                # Also on the way to a chunk that is wanted.
+                start = sum(self.lengths[:number])
+                raise unreadable(number, start, start + self.lengths[number], error) from error
             if number in chosen:
                 yield chunk
 

@@ -1,9 +1,9 @@
 """READ on a cluster: Dask arrays and delayed readers, with the workers of ``distributed``.
 
-A pass sends its function, with the small arrays bound in it, to every worker once, runs it beside the chunks, and adds
-the results up in a tree, so that what reaches the caller is small. A worker that dies costs the tasks it had: Dask runs
-them again on another; a pass whose function went down with it is sent out again. Whether chunks are read again in every
-pass or held by the workers is decided by whoever made the array: ``X`` or ``X.persist()``.
+A pass sends its function, with the small arrays bound in it, out once; workers hand it on to each other, run it beside
+the chunks, and add the results up in a tree, so that what reaches the caller is small. The function is itself a task,
+so a worker that dies costs the tasks it had and nothing else: Dask runs them again on another. Whether chunks are read
+again in every pass or held by the workers is decided by whoever made the array: ``X`` or ``X.persist()``.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def delayed_rows(readers: Sequence[Any], lengths: Sequence[int], n_columns: int,
 def connect(address: str | None = None, n_workers: int = 2) -> Iterator[Any]:
     """A client of the scheduler at an address, or of a local cluster that lasts as long as the block."""
     try:
+        import dask
         from distributed import Client, LocalCluster
     except ImportError:
         raise UserError('A cluster needs Dask: pip install "superproto[scale]".') from None
@@ -54,9 +55,11 @@ def connect(address: str | None = None, n_workers: int = 2) -> Iterator[Any]:
         with client:
             yield client
         return
-    local = LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
-    with local, Client(local) as client:
-        yield client
+    # On one machine a worker that does not answer soon is dead.
+    with dask.config.set({"distributed.comm.timeouts.connect": "5s"}):
+        local = LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
+        with local, Client(local) as client:
+            yield client
 
 
 def current_client() -> Any:
@@ -98,11 +101,11 @@ class ClusterRows(ChunkRows):
     def visit(self, function: Callable[..., tuple[Any, ...]], *aligned: Array) -> Iterator[tuple[Any, ...]]:
         return _Visit(self, function, aligned)
 
-    def tasks(self, client: Any, function: Any, aligned: Sequence[Array]) -> list[Any]:
+    def tasks(self, function: Any, aligned: Sequence[Array]) -> list[Any]:
         """One delayed task for each chunk with chosen rows."""
         from dask import delayed
 
-        sent = client.scatter(function, broadcast=True, hash=False)
+        sent = delayed(_unpacked, pure=False)(_Parcel(function))
         run = delayed(_run, pure=False)
         return [
             run(sent, self.source.readers[number], local, self.dtype, [values[place] for values in aligned])
@@ -160,6 +163,7 @@ class _Visit:
         """Send the pass out again where a worker's death took more than Dask could restore by itself."""
         from concurrent.futures import CancelledError
 
+        import dask
         from distributed import KilledWorker
 
         client = current_client()
@@ -167,7 +171,9 @@ class _Visit:
             raise UserError("The Dask client was closed before the fit was over. Keep it open while superproto works.")
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return compute(client, self.rows.tasks(client, self.function, self.aligned))
+                # Labels, lengths and small arrays are what a pass has to send: no mistake to warn of.
+                with dask.config.set({"distributed.admin.large-graph-warning-threshold": "64 GiB"}):
+                    return compute(client, self.rows.tasks(self.function, self.aligned))
             except (CancelledError, KilledWorker, OSError) as error:
                 if attempt == ATTEMPTS:
                     raise self.rows.blame(client, error) from error
@@ -176,6 +182,17 @@ class _Visit:
             except Exception as error:
                 raise self.rows.blame(client, error) from error
         raise AssertionError
+
+
+class _Parcel:
+    """A function that Dask is not to look into."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+
+def _unpacked(parcel: _Parcel) -> Any:
+    return parcel.function
 
 
 def _run(function: Any, chunk: Any, local: Array | None, dtype: Any, aligned: list[Array]) -> tuple[Any, ...]:

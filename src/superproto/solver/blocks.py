@@ -9,6 +9,8 @@ from scipy import linalg
 
 from superproto.rows import Array
 
+ROWS_AT_ONCE = 24
+
 
 class Spectrum(NamedTuple):
     """X'X = V diag(w) V', the only trace that samples leave in the prototype update. V is (d, r), r <= min(N, d)."""
@@ -85,18 +87,26 @@ def dictionary_by_blocks(D: Array, G: Array, B: Array, tol: float, max_sweeps: i
     """min tr(D'GD) - 2 tr(D'B), rows in the unit ball: d_j <- project(d_j + (B_j - G_j D) / G_jj), row by row.
 
     Gauss-Seidel: a row sees the rows before it already updated, so every step lowers the objective; no step size.
+    B - G D is formed for a group of rows in one product and corrected by the steps taken inside the group.
     """
     D = D.copy()
     diagonal = np.diag(G)
     active = np.flatnonzero(diagonal > 1e-12 * max(float(diagonal.max(initial=0.0)), np.finfo(np.float64).tiny))
     for _ in range(max_sweeps):
         moved = 0.0
-        for j in active:
-            row = D[j] + (B[j] - G[j] @ D) / diagonal[j]
-            row /= max(1.0, float(np.sqrt(row @ row)))
-            step = row - D[j]
-            moved = max(moved, float(step @ step))
-            D[j] = row
+        for at in range(0, len(active), ROWS_AT_ONCE):
+            group = active[at : at + ROWS_AT_ONCE]
+            gradient, inner, steps = (
+                B[group] - G[group] @ D,
+                G[np.ix_(group, group)],
+                np.zeros((len(group), D.shape[1])),
+            )
+            for i, j in enumerate(group):
+                row = D[j] + (gradient[i] - inner[i, :i] @ steps[:i]) / diagonal[j]
+                row /= max(1.0, float(np.sqrt(row @ row)))
+                steps[i] = row - D[j]
+                D[j] = row
+            moved = max(moved, float((steps**2).sum(axis=1).max()))
         if moved <= tol**2:
             break
     return D
