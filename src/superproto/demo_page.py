@@ -133,7 +133,7 @@ def _settling(attempt: Attempt) -> Markup:
         figure_with(objective, "The objective never rises: every block of unknowns is minimized exactly."),
         figure_with(
             changed,
-            "Pictures whose label changed in a sweep. The fit ends when the objective or the super-prototypes rest, too.",
+            "Pictures whose label changed in a sweep. The fit ends when objective or super-prototypes rest, too.",
         ),
     )
 

@@ -91,6 +91,8 @@ def evaluate(
         answers = answer(model, task)
         with span("score"):
             scores = score(task, answers)
+    if np.ndim(getattr(model, "n_iter_", [])) == 0:
+        scores["sweeps"] = int(model.n_iter_)
     return Evaluation(
         task=task,
         method=method,

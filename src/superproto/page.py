@@ -93,18 +93,21 @@ def table(
     *,
     classes: Sequence[str] | None = None,
     left: int = 1,
+    groups: Sequence[tuple[str, int]] = (),
 ) -> Markup:
-    """A table; the first `left` columns are words. A cell that is markup stays so, a row may have a class ("ours")."""
-    head = tag("tr", *(tag("th", cell, class_="left" if i < left else None) for i, cell in enumerate(columns)))
+    """A table; the first `left` columns are words, `groups` (title, columns) head them, a row may have a class."""
+    over = tag("tr", *(tag("th", title, colspan=span, class_="group" if title else None) for title, span in groups))
+    head = tag("tr", *_cells("th", columns, left))
     body = [
-        tag(
-            "tr",
-            *(tag("td", cell, class_="left" if i < left else None) for i, cell in enumerate(row)),
-            class_=(classes[number] or None) if classes else None,
-        )
-        for number, row in enumerate(rows)
+        tag("tr", *_cells("td", row, left), class_=(classes[i] or None) if classes else None)
+        for i, row in enumerate(rows)
     ]
-    return tag("div", tag("table", tag("thead", head), tag("tbody", *body)), class_="scroll")
+    inside = tag("thead", *([over] if groups else []), head), tag("tbody", *body)
+    return tag("div", tag("table", *inside), class_="scroll")
+
+
+def _cells(name: str, cells: Sequence[object], left: int) -> list[Markup]:
+    return [tag(name, cell, class_="left" if i < left else None) for i, cell in enumerate(cells)]
 
 
 def standalone_svg(drawing: Markup) -> Markup:

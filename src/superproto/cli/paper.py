@@ -1,4 +1,4 @@
-"""Verbs that show: `demo` on the embedded digits."""
+"""Verbs that show: `demo` on the embedded digits, `reproduce` for the paper's tables and figures."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -39,6 +40,42 @@ def demo(
     _show_demo(found)
     path = build(found).write(output / "report.html")
     screen.show(f"\nReport: {path}")
+
+
+@app.command()
+def reproduce(
+    data: Annotated[Path, typer.Option("--data", help="Folder of packs and xlsa17 folders.")] = Path("data"),
+    tables: Annotated[
+        list[int] | None, typer.Option("--table", help="2 to 6: this table only. Repeatable.", min=2, max=6)
+    ] = None,
+    figures: Annotated[
+        list[str] | None, typer.Option("--figure", metavar="NAME", help="This figure only, as convergence. Repeatable.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, recorded or not.")] = False,
+    records: Annotated[
+        Path, typer.Option("--records", metavar="FILE", help="Where runs are recorded, and read back from.")
+    ] = Path("benchmarks/records.jsonl"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
+) -> None:
+    """Repeat the paper's tables and figures on the data at hand; resumes where it stopped.
+
+    \b
+    Example:  superproto reproduce --data ../shared/data
+              superproto reproduce --data ../shared/data --table 4 --figure convergence
+    """
+    from superproto.reproduce import FIGURES, TABLES, reproduce
+
+    partly = bool(tables or figures)
+    with _steps() as step:
+        page = reproduce(
+            data,
+            records,
+            tables=tables or (() if partly else TABLES),
+            figures=figures or (() if partly else FIGURES),
+            fresh=fresh,
+            step=step,
+        )
+    screen.show(f"Report: {page.write(output)}")
 
 
 def _show_demo(found: Demo) -> None:
@@ -84,3 +121,15 @@ def _counter(text: str, total: int) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(text, total=total)
         yield lambda steps: bar.advance(task, steps)
+
+
+@contextmanager
+def _steps() -> Iterator[Callable[[str], None]]:
+    """One line for each thing done, on standard error."""
+    start = perf_counter()
+
+    def step(text: str) -> None:
+        minutes, seconds = divmod(int(perf_counter() - start), 60)
+        print(f"{minutes:3d}:{seconds:02d}  {text}", file=sys.stderr, flush=True)
+
+    yield step

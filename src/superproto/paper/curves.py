@@ -1,0 +1,99 @@
+"""Measured curves: objective by sweep (Fig. 5a), time against the pool's size (Fig. 5b), parameters (Fig. 7)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ..evaluation import evaluate
+from ..hpl import HPL
+from ..task import Task
+from .plan import Shelf
+
+__all__ = ["GRID", "MODELS", "THETAS", "convergence", "fitted_exponent", "parameters", "timing"]
+
+MODELS: dict[str, Callable[..., HPL]] = {
+    "as published": HPL.as_published,
+    "as published, whitened": lambda **more: HPL.as_published(whiten=True, **more),
+    "default": HPL,
+}
+FRACTIONS = (0.1, 0.2, 0.4, 0.7, 1.0)
+GRID = (0.1, 0.3, 0.5, 0.7, 0.9)
+THETAS = (0.1, 0.3, 0.5, 0.7, 0.9)
+
+
+def convergence(shelf: Shelf) -> dict[str, Any]:
+    """The objective after each sweep, and how many labels each sweep changed."""
+    return {name: _trace(make, shelf.task()) for name, make in MODELS.items()}
+
+
+def timing(shelf: Shelf) -> dict[str, Any]:
+    """Seconds of a fit, and of one sweep, for growing parts of the pool."""
+    found: dict[str, Any] = {}
+    for name in ("as published, whitened", "default"):
+        points = []
+        for fraction in FRACTIONS:
+            task = shelf.task() if fraction == 1 else shelf.task().with_pool("subsample", fraction=fraction)
+            trace = _trace(MODELS[name], task)
+            points.append({key: trace[key] for key in ("pool", "seconds", "sweep_seconds", "sweeps")})
+        found[name] = points
+    return found
+
+
+def parameters(shelf: Shelf) -> dict[str, Any]:
+    """Per-class accuracy along each parameter, the others at their defaults, on validation and on test classes."""
+    validation, test = shelf.task().folds(1)[0], shelf.task()
+    curves = {}
+    for name, values in {"rho": GRID, "omega": GRID, "alpha": GRID, "theta": THETAS}.items():
+        curves[name] = {
+            "values": list(values),
+            "validation": [_accuracy(validation, name, value) for value in values],
+            "test": [_accuracy(test, name, value) for value in values],
+        }
+    own = len(test.seen_classes) / len(test.semantics)
+    return {"curves": curves, "seen_share": round(own, 4), "defaults": _defaults()}
+
+
+def fitted_exponent(sizes: Any, seconds: Any) -> float:
+    """c of seconds ∝ sizes^c, by least squares of the logarithms.
+
+    >>> round(fitted_exponent([10, 100, 1000], [2, 20, 200]), 6)
+    1.0
+    """
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
+def _trace(make: Callable[..., HPL], task: Task) -> dict[str, Any]:
+    stamps: list[float] = []
+    changed: list[int] = []
+
+    def note(sweep: Any) -> None:
+        stamps.append(perf_counter())
+        changed.append(int(sweep.labels_changed))
+
+    start = perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model = make(callback=note, random_state=0).fit(task.X, task.y, semantics=task.semantics)
+    gaps = np.diff(stamps) if len(stamps) > 1 else np.array([perf_counter() - start])
+    return {
+        "objective": [float(f"{value:.10g}") for value in model.objective_],
+        "labels_changed": changed,
+        "sweeps": len(changed),
+        "seconds": round(perf_counter() - start, 3),
+        "sweep_seconds": round(float(np.median(gaps)), 5),
+        "pool": int(task.asked.sum()),
+    }
+
+
+def _accuracy(task: Task, name: str, value: float) -> float:
+    return round(float(evaluate(task, "hpl", {name: value}).scores["per_class_accuracy"]), 4)
+
+
+def _defaults() -> dict[str, Any]:
+    model = HPL()
+    return {name: getattr(model, name) for name in ("rho", "omega", "alpha", "theta")}

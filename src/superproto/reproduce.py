@@ -1,0 +1,201 @@
+"""The paper from one command: run the plan, keep records, build the page. What is recorded is not run again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from . import benchmark
+from .errors import UserError
+from .files import write_whole
+from .methods import make_model, parameters_of
+from .page import Page, note, paragraph, table, tiles
+from .paper.directions import directions
+from .paper.drawings import DRAWINGS
+from .paper.measures import EMBEDDED, MEASURES, figure_record, measure
+from .paper.plan import Plan, Shelf, read_plan, runs_of
+from .paper.results import Results
+from .records import PathLike, Record, check_writable, read
+from .tables import ablation_tables, accuracy_table, data_sets_table, generalized_table
+
+__all__ = ["FIGURES", "TABLES", "build_page", "reproduce"]
+
+TABLES = (2, 3, 4, 5, 6)
+FIGURES = tuple(DRAWINGS)
+_DRAWN_FROM = {"super-prototypes": "portrait"}
+Step = Callable[[str], None]
+
+
+def reproduce(
+    folder: PathLike,
+    records: PathLike,
+    *,
+    tables: Iterable[int] = TABLES,
+    figures: Iterable[str] = FIGURES,
+    fresh: bool = False,
+    plan: Plan | None = None,
+    step: Step = lambda text: None,
+) -> Page:
+    """Run what the plan asks for on the data in `folder`, and build the page of these tables and figures."""
+    plan = plan or read_plan()
+    tables, figures = set(tables), list(figures)
+    _check(folder, records, tables, figures)
+    shelves = [shelf for data in plan.data if (shelf := Shelf(data, Path(folder))).at_hand]
+    wanted = {_DRAWN_FROM.get(name, name) for name in figures} | ({"sizes"} if 2 in tables else set())
+    current: dict[str, set[str]] = {}
+    for name in EMBEDDED:
+        if name in wanted:
+            _figure(plan, name, None, Path(records), fresh, step)
+    for shelf in shelves:
+        runs = list(runs_of(plan, shelf, tables))
+        benchmark.run(runs, records, again=fresh, on_record=lambda r, reused: None if reused else step(_said(r)))
+        for figure in plan.figures:
+            if figure.name in wanted.intersection(MEASURES).difference(EMBEDDED) and figure.wants(shelf.data):
+                _figure(plan, figure.name, shelf, Path(records), fresh, step)
+        current[shelf.data.name] = shelf.digests()
+    kept = read(records) if Path(records).exists() else []
+    if fresh:
+        _compact(Path(records), kept)
+    return build_page(plan, _current(kept, current), tables, figures)
+
+
+def build_page(plan: Plan, records: Iterable[Record], tables: Iterable[int], figures: Iterable[str]) -> Page:
+    """The page, from records alone."""
+    records, tables = list(records), set(tables)
+    results = Results(records)
+    page = Page(
+        "Hierarchical prototype learning, reproduced",
+        "Every table and figure of Zhang, Gui, Zhu, Zhao and Liu (IEEE TMM 2020) that the data at hand allow, measured "
+        "by superproto beside what the paper reports, and some that the paper does not have.",
+        footer=_made_by(records),
+    )
+    page.add("In short", *_summary(plan, results))
+    _add_tables(page, plan, results, tables)
+    for name in figures:
+        title, draw = DRAWINGS[name]
+        found = _titled(plan, results.figure(_DRAWN_FROM.get(name, name)))
+        if found or name == "framework":
+            page.add(title, *draw(found))
+        else:
+            page.add(title, note("Not measured: no data set that this figure needs is at hand."))
+    return page
+
+
+def _add_tables(page: Page, plan: Plan, results: Results, tables: set[int]) -> None:
+    by_number = {table.number: table for table in plan.tables}
+    if 2 in tables:
+        page.add("Table II: the data sets", data_sets_table(plan, results))
+    if 3 in tables:
+        says = "Per-class accuracy of standard ZSL. ImageNet's published figures are top-5."
+        page.add("Table III: ZSL, standard splits", paragraph(says), accuracy_table(plan, results, by_number[3]))
+    if 4 in tables:
+        says = "Per-class accuracy of standard ZSL. Published figures: ResNet-101 features."
+        page.add("Table IV: ZSL, proposed splits", paragraph(says), accuracy_table(plan, results, by_number[4]))
+    if 5 in tables:
+        says = "U, S: per-class accuracy on unseen and on seen classes, all being candidates; H (bold): harmonic mean."
+        page.add("Table V: generalized ZSL", paragraph(says), generalized_table(plan, results, by_number[5]))
+    if 6 in tables:
+        page.add("Table VI: ablations", ablation_tables(plan, results), *_direction_blocks(plan, results))
+
+
+def _direction_blocks(plan: Plan, results: Results) -> list[Any]:
+    found = directions(plan, results)
+    if not found:
+        return []
+    rows = [
+        [
+            d.ablation,
+            f"{d.variant} against {d.reference}",
+            d.measure,
+            f"{d.data}{', whitened' if d.whitened else ''}",
+            f"{d.published:+.1f} points" if d.measure == "accuracy" else f"× {d.published:.2f}",
+            f"{d.here:+.1f} points" if d.measure == "accuracy" else f"× {d.here:.2f}",
+            "level" if d.agrees is None else "agrees" if d.agrees else "differs",
+            d.says if d.agrees is not True else "",
+        ]
+        for d in found
+    ]
+    columns = ["ablation", "compared", "measure", "data", "paper (mean)", "here", "direction", "why"]
+    counts = [sum(d.agrees is kind for d in found) for kind in (True, None, False)]
+    says = (
+        f"Of {len(found)} comparisons with the paper's directions {counts[0]} agree, {counts[1]} show no difference "
+        f"here, and {counts[2]} differ; each of the latter has its measurement beside it."
+    )
+    return [
+        paragraph(says),
+        table(columns, rows, left=4, classes=["" if d.agrees is not False else "ours" for d in found]),
+    ]
+
+
+def _summary(plan: Plan, results: Results) -> list[Any]:
+    pairs = []
+    for data in plan.data:
+        zsl, gzsl = results.score(data.name, "hpl"), results.score(data.name, "hpl", setting="gzsl")
+        if zsl is not None:
+            general = "" if gzsl is None else f"; generalized H {100 * gzsl.mean:.1f} %"
+            pairs.append((f"{100 * zsl.mean:.1f} %", f"{data.title}: HPL(), unseen classes{general}"))
+    missing = [f"{data.title} ({data.features})" for data in plan.data if data.name not in results.tasks()]
+    blocks: list[Any] = [tiles(*pairs)] if pairs else []
+    if missing:
+        blocks.append(
+            note(f"No data at hand for {', '.join(missing)}. Put its xlsa17 folder into --data and run again.")
+        )
+    return blocks
+
+
+def _check(folder: PathLike, records: PathLike, tables: set[int], figures: list[str]) -> None:
+    if not Path(folder).is_dir():
+        raise UserError(f"{folder} is not a folder. Give the folder of packs and xlsa17 folders with --data.")
+    strange = [str(number) for number in tables if number not in TABLES] or [f for f in figures if f not in FIGURES]
+    if strange:
+        known = f"tables {', '.join(map(str, TABLES))}; figures {', '.join(FIGURES)}"
+        raise UserError(f"'{strange[0]}' is no table or figure of the plan. Known: {known}.")
+    check_writable(records)
+
+
+def _figure(plan: Plan, name: str, shelf: Shelf | None, path: Path, fresh: bool, step: Step) -> None:
+    task, data = ("digits", "embedded") if shelf is None else (shelf.data.name, shelf.digest())
+    key = figure_record(name, task, data, {}, 0.0).key
+    if not fresh and path.exists() and any(record.key == key for record in read(path)):
+        return
+    step(f"{task}: figure {name}")
+    measure(plan, name, shelf, path)
+
+
+def _current(records: list[Record], digests: dict[str, set[str]]) -> list[Record]:
+    """Records of the data as they are now: of a data set that is at hand, another version's numbers do not count."""
+    return [record for record in records if record.task not in digests or record.data in digests[record.task]]
+
+
+def _titled(plan: Plan, found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Figures' contents under the titles of their data sets, in the plan's order."""
+    named = {data.title: found[data.name] for data in plan.data if data.name in found}
+    return named | {name: content for name, content in found.items() if name in EMBEDDED}
+
+
+def _compact(path: Path, records: list[Record]) -> None:
+    """After everything was run afresh: the newest record of each run, once."""
+    newest = {record.key: record for record in records}
+    with write_whole(path, text=True) as handle:
+        handle.writelines(json.dumps(asdict(record), ensure_ascii=False) + "\n" for record in newest.values())
+
+
+def _said(record: Record) -> str:
+    return f"{record.task}: {record.method}, {record.setting} {record.protocol}, {record.seconds:.1f} s"
+
+
+def _made_by(records: list[Record]) -> str:
+    if not records:
+        return ""
+    versions = ", ".join(f"{name} {version}" for name, version in records[-1].versions.items())
+    seconds = sum(record.seconds for record in records)
+    made = f"From {len(records)} records, {seconds / 60:.0f} minutes of computing; {versions}."
+    return f"{made} Default parameters: {_params()}."
+
+
+def _params() -> str:
+    chosen = parameters_of(make_model("hpl"))
+    return ", ".join(f"{name}={value}" for name, value in chosen.items())

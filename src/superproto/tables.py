@@ -1,0 +1,202 @@
+"""Tables II to VI as HTML: what the paper reports beside what the records hold. No number is typed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .markup import Markup, join, tag
+from .page import table
+from .paper.plan import Data, Plan, Table, Variant, settings_of
+from .paper.published import DATASETS, rows_of
+from .paper.results import Results, Score
+
+__all__ = ["ablation_tables", "accuracy_table", "data_sets_table", "generalized_table", "measured_data", "missing_data"]
+
+NO_DATA = tag("span", "no data", class_="missing", title="This data set is not at hand: see --data.")
+NOT_RUN = tag("span", "not run", class_="missing")
+NOT_GIVEN = tag("span", "–", class_="missing")
+_OURS = {"prototypes": "prototypes from descriptions", "hpl": "HPL(), the default here"}
+_TYPES = {"inductive": "ind.", "transductive": "trans."}
+_SIZES = ("attributes", "classes", "train_classes", "val_classes", "unseen_classes", "samples")
+_SPLITS = ("ss_labeled", "ss_unseen", "ps_labeled", "ps_seen", "ps_unseen")
+
+
+def measured_data(plan: Plan, results: Results) -> list[Data]:
+    """The data sets of the plan that a record speaks of."""
+    return [data for data in plan.data if data.name in results.tasks()]
+
+
+def missing_data(plan: Plan, results: Results) -> list[Data]:
+    """Those that no record speaks of."""
+    return [data for data in plan.data if data.name not in results.tasks()]
+
+
+def _missing_column(plan: Plan, results: Results) -> tuple[list[object], list[object]]:
+    """The heading and the cell of the column that the missing data sets share; nothing where none is missing."""
+    missing = missing_data(plan, results)
+    if not missing:
+        return [], []
+    names = ", ".join(f"{data.title} {data.features}" for data in missing)
+    return [tag("span", "others", tag("small", f"{len(missing)} data sets"), title=names)], [NO_DATA]
+
+
+def data_sets_table(plan: Plan, results: Results) -> Markup:
+    """Table II: the paper's statistics, and those of the data at hand."""
+    columns = ["data set", "k", "classes", "train", "val", "unseen", "images", "SS labeled", "SS unseen"]
+    columns += ["PS labeled", "PS seen test", "PS unseen"]
+    rows, classes = [], []
+    for row in rows_of("II"):
+        rows.append([f"{row.dataset} (paper)", *(_count(row.values, key) for key in (*_SIZES, *_SPLITS))])
+        classes.append("")
+    found = results.figure("sizes")
+    for data in plan.data:
+        if data.name in found:
+            own = [_count(found[data.name], key) for key in (*_SIZES, *_SPLITS)]
+            rows.append([f"{data.title} (at hand: {data.features})", *own])
+        else:
+            rows.append([f"{data.title} ({data.features})", *[NO_DATA] * (len(_SIZES) + len(_SPLITS))])
+        classes.append("ours rule" if len(rows) == len(rows_of("II")) + 1 else "ours")
+    return table(columns, rows, classes=classes)
+
+
+def accuracy_table(plan: Plan, results: Results, chosen: Table) -> Markup:
+    """Tables III and IV: per-class accuracy in percent; measured cells are plain / whitened."""
+    published = rows_of("III" if chosen.number == 3 else "IV")
+    data = measured_data(plan, results)
+    sets = [name for name in DATASETS if any(name in row.values for row in published)]
+    with_features = chosen.number == 3
+    best = {name: max(row.values.get(name, 0) for row in published) for name in sets}
+    cell = _accuracy_cell(results, chosen)
+    heading, tail = _missing_column(plan, results)
+    rows: list[list[object]] = []
+    classes: list[str] = []
+    for row in published:
+        words: list[object] = [_TYPES[row.type], row.method, *([row.features] if with_features else []), row.model]
+        numbers = [_published(row.values.get(name), best[name]) for name in sets]
+        rows.append([*words, *numbers, *(cell(entry, row.ours) for entry in data), *tail])
+        classes.append("rule" if len(rows) > 1 and rows[-2][0] != _TYPES[row.type] else "")
+    for method in (m for m in chosen.methods if m not in {row.ours for row in published}):
+        words = ["", _OURS.get(method, method), *([""] if with_features else []), ""]
+        rows.append([*words, *[NOT_GIVEN] * len(sets), *(cell(entry, method) for entry in data), *tail])
+        classes.append("ours")
+    first = ["type", "method", *(["features"] if with_features else []), "model"]
+    columns = [*first, *sets, *(_heading(entry) for entry in data), *heading]
+    width = len(data) + len(tail)
+    groups = [("", len(first)), ("published, %", len(sets)), ("measured here, %: plain / whitened features", width)]
+    return table(columns, rows, classes=classes, left=len(first), groups=groups)
+
+
+def generalized_table(plan: Plan, results: Results, chosen: Table) -> Markup:
+    """Table V: U, S and H in percent; each of our methods with plain and with whitened features in a row of its own."""
+    published, data = rows_of("V"), measured_data(plan, results)
+    heading, tail = _missing_column(plan, results)
+    sets = DATASETS[:4]
+    rows: list[list[object]] = []
+    classes: list[str] = []
+
+    def add(words: list[object], published: list[object], method: str, params: dict[str, Any], style: str) -> None:
+        rows.append([*words, *published, *(_generalized(results, entry, method, params) for entry in data), *tail])
+        classes.append(style)
+
+    for row in published:
+        starts = rows and rows[-1][0] != _TYPES[row.type]
+        numbers = [_three(row.values.get(name)) for name in sets]
+        for params in settings_of(row.ours) if row.ours in chosen.methods else [{}]:
+            words: list[object] = [_TYPES[row.type], row.method, "whitened" if params.get("whiten") else "plain"]
+            add(words, numbers, row.ours, params, "rule" if starts and not params.get("whiten") else "")
+            numbers = [""] * len(sets)
+    for method in (m for m in chosen.methods if m not in {row.ours for row in published}):
+        add(["", _OURS.get(method, method), "whitened"], [NOT_GIVEN] * len(sets), method, {}, "ours")
+    groups = [("", 3), ("published: U S H, %", len(sets)), ("measured here: U S H, %", len(data) + len(tail))]
+    columns = ["type", "method", "features", *sets, *(_heading(entry) for entry in data), *heading]
+    return table(columns, rows, classes=classes, left=3, groups=groups)
+
+
+def ablation_tables(plan: Plan, results: Results) -> Markup:
+    """Table VI: accuracy, then seconds; measured with plain and with whitened features."""
+    return join(
+        join([tag("h3", title), _ablation(plan, results, measure, name)])
+        for title, measure, name in (
+            ("Accuracy, %", "accuracy", "per_class_accuracy"),
+            ("Time, seconds", "seconds", "seconds"),
+        )
+    )
+
+
+def _ablation(plan: Plan, results: Results, measure: str, name: str) -> Markup:
+    published = {(r.ablation, r.method): r for r in rows_of("VI") if r.measure == measure}
+    data = [entry for entry in measured_data(plan, results) if entry.allows("hpl1")]
+    sets, rows, classes = DATASETS[:4], [], []
+    heading, tail = _missing_column(plan, results)
+    scale = 100 if measure == "accuracy" else 1
+    for ablation in plan.ablations:
+        for variant in ablation.variants:
+            row = published[ablation.index, variant.row]
+            own = [_variant(results, entry, variant, w, name, scale) for w in (False, True) for entry in data]
+            rows.append([ablation.index, variant.row, *(f"{row.values[s]:.1f}" for s in sets), *own, *tail])
+            classes.append("rule" if len(rows) > 1 and rows[-2][0] != ablation.index else "")
+    headings = [_heading(entry) for entry in data]
+    unit = "%" if measure == "accuracy" else "s"
+    groups = [
+        ("", 2),
+        (f"published, {unit}", 4),
+        (f"as published, {unit}", len(data)),
+        (f"whitened, {unit}", len(data)),
+        ("", len(tail)),
+    ]
+    columns = ["ablation", "variant", *sets, *headings, *headings, *heading]
+    return table(columns, rows, classes=classes, left=2, groups=groups)
+
+
+def _variant(results: Results, data: Data, variant: Variant, whiten: bool, name: str, scale: float) -> object:
+    score = results.value(name, data.name, variant.method, {**variant.params, "whiten": whiten})
+    return NOT_RUN if score is None else _number(score, scale)
+
+
+def _accuracy_cell(results: Results, chosen: Table) -> Callable[[Data, str], object]:
+    where = {"setting": chosen.setting, "protocol": chosen.protocol}
+
+    def cell(data: Data, method: str) -> object:
+        if method not in chosen.methods:
+            return NOT_GIVEN
+        found = [results.score(data.name, method, params, **where) for params in settings_of(method)]
+        if all(score is None for score in found):
+            return NOT_RUN if data.allows(method) and results.has(data.name, chosen.protocol) else NOT_GIVEN
+        return join((NOT_RUN if score is None else _number(score) for score in found), " / ")
+
+    return cell
+
+
+def _generalized(results: Results, data: Data, method: str, params: dict[str, Any]) -> object:
+    if not method:
+        return NOT_GIVEN
+    names = ("unseen", "seen", "harmonic_mean")
+    found = [results.value(name, data.name, method, params, setting="gzsl") for name in names]
+    return NOT_GIVEN if found[0] is None else _three({n: 100 * s.mean for n, s in zip(names, found) if s})
+
+
+def _three(values: dict[str, float] | None) -> object:
+    if not values:
+        return NOT_GIVEN
+    text = [f"{values[n]:.1f}" if n in values else "–" for n in ("unseen", "seen")]
+    return join([" ".join(text), " ", tag("b", f"{values['harmonic_mean']:.1f}")])
+
+
+def _published(value: float | None, best: float) -> object:
+    if value is None:
+        return NOT_GIVEN
+    return tag("b", f"{value:.1f}") if value == best else f"{value:.1f}"
+
+
+def _number(score: Score, scale: float = 100) -> str:
+    spread = f" ± {scale * score.spread:.1f}" if score.trials > 1 and score.spread else ""
+    return f"{scale * score.mean:.1f}{spread}"
+
+
+def _heading(data: Data) -> Markup:
+    return join([data.title.split(" ")[0], tag("small", data.features)])
+
+
+def _count(values: dict[str, Any], key: str) -> object:
+    return f"{values[key]}" if values.get(key) is not None else NOT_GIVEN
