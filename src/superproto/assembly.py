@@ -71,6 +71,7 @@ class Assembly:
         self.counts, self.sums = self.labeled.class_sums(self.labels, problem.n_classes)
         self.A = describe(problem.semantics, centered=choices.unit)
         self.is_soft = choices.unit and choices.temperature > 0
+        self.temperature = choices.temperature * self._compactness()
         self.start = self._start()
         self.expected = self._expected_evidence()
         self.model = self._model(self._given())
@@ -169,13 +170,13 @@ class Assembly:
         return spectrum_of_gram(grams[0] if len(grams) == 1 else grams[0] + grams[1])
 
     def _softness(self) -> Softness:
-        """f = relaxation * e / (1 + e) * evenness: class sizes are held to the prior as far as the pool bears it out."""
+        """f = relaxation * e / (1 + e) * evenness: class sizes are held to the prior if the pool bears it out."""
         choices, allowed = self.choices, self.problem.allowed
         levels = np.unique(self.problem.seen[allowed], return_inverse=True)[1]
         estimated = isinstance(choices.prior, str) and choices.prior == "estimated"
         f = 0.0 if choices.prior is None or choices.temperature == 0 else choices.relaxation
         f *= self.expected / (1 + self.expected) * (self._evenness() if estimated and f > 0 else 1.0)
-        return Softness(choices.temperature, f, "two-level" if estimated else "fixed", levels, SHARE_PSEUDO_COUNT)
+        return Softness(self.temperature, f, "two-level" if estimated else "fixed", levels, SHARE_PSEUDO_COUNT)
 
     def _evenness(self) -> float:
         """0 to 1: do the candidates look equally frequent at the start? From exp(entropy) of the free class shares.
@@ -186,7 +187,7 @@ class Assembly:
         if self.pool is None or self._is_generalized():
             return 1.0
         columns = np.flatnonzero(self.problem.allowed)
-        free = self.pool.assign(self.start.P[columns], np.zeros(len(columns)), self.choices.temperature)
+        free = self.pool.assign(self.start.P[columns], np.zeros(len(columns)), self.temperature)
         shares = free.masses / free.masses.sum()
         effective = float(np.exp(-xlogy(shares, shares).sum())) / len(columns)
         low, high = EVENNESS
@@ -238,8 +239,8 @@ class Assembly:
         assert self.pool is not None
         columns = np.flatnonzero(self.problem.allowed)
         some = self.pool.some(np.unique(np.linspace(0, self.pool.n - 1, CALIBRATION_ROWS).astype(np.int64)))
-        T = self.choices.temperature
-        Q = softmax((some.scores(state.P[columns]) + offset[columns]) / T + state.log_scaling, axis=1)
+        scores = some.scores(state.P[columns]) + offset[columns]
+        Q = softmax(scores / self.temperature + state.log_scaling, axis=1)
         Q = Q[:, ~self.problem.seen[columns]]
         return float((Q**2).sum() / max(float(Q.sum()), 1e-12))
 
@@ -310,7 +311,7 @@ class Assembly:
         """Prototypes and biases with which <x, p_j> + bias_j is largest for the class that a sample is given."""
         if self.choices.unit:
             bias = self.model.given.offset.copy()
-            bias[self.problem.allowed] += self.choices.temperature * state.log_scaling
+            bias[self.problem.allowed] += self.temperature * state.log_scaling
             return (1 + 2 * self.choices.discriminative) * state.P, bias
         return 2 * (1 + self.choices.discriminative) * state.P, -(state.P**2).sum(axis=1)
 

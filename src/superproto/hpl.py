@@ -21,6 +21,9 @@ from superproto.solver.loop import Outcome, Schedule, Sweep, minimize
 from superproto.watch import reporter, watched
 
 PUBLISHED: dict[str, Any] = {
+    "omega": 0.5,
+    "max_iter": 100,
+    "tol": 1e-4,
     "prototypes": "free",
     "whiten": False,
     "discriminative_weight": 1.0,
@@ -47,22 +50,23 @@ class HPL(ZeroShotEstimator):
     ----------
     rho : float in [0, 1), default=0.6
         Samples against structure. Larger: prototypes follow the samples; smaller: their descriptions.
-    omega : float in [0, 1), default=0.5
+    omega : float in [0, 1), default=0.99
         Semantic against visual space in the codes. Larger: codes explain the descriptions first.
     alpha : float in [0, 1), default=0.6
         Unseen against seen part. Larger: super-prototypes follow the unseen classes more.
     theta : float in (0, 1] or None, default=None
         Super-prototypes per class, q / (m + n). None: q = m, the paper's best.
-    max_iter : int, default=100
+    max_iter : int, default=25
         Outer iterations at most.
-    tol : float, default=1e-4
-        Stop when super-prototypes, or objective and labels, change less than this.
+    tol : float, default=1e-3
+        Stop when this share of the labels or less changes and super-prototypes, or the objective, rest.
     random_state : int or None, default=None
         Seed of the K-means that starts super-prototypes when q != m, and of clustering starts.
     candidates : "unseen", "all" or list of classes, default="unseen"
         What an unlabeled sample may be. "all" is generalized zero-shot recognition.
     whiten : bool or float, default=True
-        Whiten by the within-class covariance of the labeled samples; a number is its shrinkage (0.1 for True).
+        Whiten by the within-class covariance of the labeled samples; a number is its shrinkage, True
+        chooses it from the numbers of features and labeled samples.
     variant : "hpl" or "hpl1", default="hpl"
         "hpl1" aligns in both directions (the paper's ablation); it always has free prototypes.
     init : "means", "kmeans", "affinity" or fitted HPL, default="means"
@@ -76,17 +80,17 @@ class HPL(ZeroShotEstimator):
         Exact block coordinates, or the paper's projected gradient with line search.
     discriminative_weight : float, default=0.0
         Weight of |X P' - C|^2, a regression onto pseudo-labels (1 in the paper). Larger: guesses confirm themselves.
-    alignment_scale : float or None, default=0.5
+    alignment_scale : float or None, default=0.75
         Pull of a class's code on its prototype, in average classes of samples. None: weight 1, as printed in the paper.
     prior : "estimated", "uniform", array of shape (C,) or None, default="estimated"
         How many pool samples each class is expected to have. None: no expectation.
     prototypes : "unit" or "free", default="unit"
         On the sphere, or where the objective puts them (the paper).
-    temperature : float, default=0.01
-        Softness of the assignment of pool samples; 0 is a hard one.
-    relaxation : float in [0, 1), default=0.9
+    temperature : float, default=0.03
+        Softness of the assignment of pool samples, in units of how compact the seen classes are; 0 is a hard one.
+    relaxation : float in [0, 1), default=0.8
         How firmly class sizes are held to the prior: 0 not at all, near 1 exactly.
-    code_ridge : float, default=0.0
+    code_ridge : float, default=0.3
         Added to the code's least squares. Larger: codes lean on more super-prototypes, each a little.
     verbose : int, default=0
         1: lines on standard error about long passes and each outer iteration, with the time that is left.
@@ -130,11 +134,11 @@ class HPL(ZeroShotEstimator):
     def __init__(
         self,
         rho: float = 0.6,
-        omega: float = 0.5,
+        omega: float = 0.99,
         alpha: float = 0.6,
         theta: float | None = None,
-        max_iter: int = 100,
-        tol: float = 1e-4,
+        max_iter: int = 25,
+        tol: float = 1e-3,
         random_state: Any = None,
         candidates: Any = "unseen",
         whiten: bool | float = True,
@@ -144,11 +148,11 @@ class HPL(ZeroShotEstimator):
         alternate: bool = True,
         dictionary_solver: str = "blocks",
         discriminative_weight: float = 0.0,
-        alignment_scale: float | None = 0.5,
+        alignment_scale: float | None = 0.75,
         prior: Any = "estimated",
         prototypes: str = "unit",
-        temperature: float = 0.01,
-        relaxation: float = 0.9,
+        temperature: float = 0.03,
+        relaxation: float = 0.8,
         code_ridge: float = 0.3,
         verbose: int = 0,
         callback: Callable[[Sweep], None] | None = None,
@@ -201,7 +205,8 @@ class HPL(ZeroShotEstimator):
         first = assembly.first_state()
         outcome = minimize(assembly.model, first, self._schedule(), self._reporter(), keep, resumed)
         self._store(outcome, assembly)
-        self.sharpness_ = 1 / self.temperature if assembly.is_soft else self._fit_sharpness(X, problem)
+        self.temperature_ = assembly.temperature
+        self.sharpness_ = 1 / self.temperature_ if assembly.is_soft else self._fit_sharpness(X, problem)
         self._label_pool(X, problem)
         self._warn(problem, outcome)
         if kept is not None:
@@ -250,6 +255,10 @@ class HPL(ZeroShotEstimator):
                 raise UserError(f"{name} is '{value}', but it is one of {', '.join(known)}.")
         if not 0 <= self.relaxation < 1:
             raise UserError(f"relaxation is {self.relaxation}, but it must be at least 0 and below 1.")
+        for name in ("temperature", "discriminative_weight", "alignment_scale", "code_ridge", "tol"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < np.inf:
+                raise UserError(f"{name} is {value}, but it must be a finite number of at least 0.")
         if self.max_iter < 1:
             raise UserError(f"max_iter is {self.max_iter}, but at least 1 iteration is needed.")
         return Choices(

@@ -42,9 +42,9 @@ def continued(state: State, previous: Any, names: Array, allowed: Array, metric:
     P = state.P.copy()
     P[here] = _carried(previous.visual_prototypes_[there], previous.metric_, metric)
     state = state._replace(P=normalized(P, state.P) if unit else P)
-    if unit and previous.temperature > 0:
+    if unit and getattr(previous, "temperature_", 0.0) > 0:
         bias = np.zeros(len(names))
-        bias[here] = previous.class_bias_[there] / previous.temperature
+        bias[here] = previous.class_bias_[there] / previous.temperature_
         state = state._replace(log_scaling=bias[allowed])
     D_v, D_c = previous.visual_super_prototypes_, previous.semantic_super_prototypes_
     if D_v.shape != state.D_v.shape or D_c.shape != state.D_c.shape:

@@ -1,6 +1,6 @@
 """WHITEN: the metric learned from the labeled samples, in which classes are round.
 
-    unit rows  ->  minus the mean  ->  V (w + c)^(-1/2)  ->  unit rows,        c = shrinkage * mean(w)
+    unit rows  ->  minus the mean  ->  V (w + c)^(-1/2)  ->  unit rows,     c = tr(W) / (N - m), or shrinkage * mean(w)
 
 V and w are the eigenpairs of the pooled within-class covariance of the labeled rows. No test label is used: unlabeled
 rows (label -1) enter the mean alone. See ``docs/math.md`` for what this does to real features.
@@ -23,8 +23,6 @@ from superproto.errors import UserError
 from superproto.inputs import UNLABELED, check_problem
 from superproto.passes import labeled_unit_rows, like, moments, sums_by_class, unit_rows, unit_sum
 from superproto.rows import Array, ArrayRows, Rows, add_up
-
-SHRINKAGE = 0.1
 
 
 @dataclass(frozen=True)
@@ -71,9 +69,11 @@ class _Moments(NamedTuple):
     second: Array
 
 
-def learn_metric(rows: Rows, labels: Array, n_classes: int, shrinkage: float = SHRINKAGE) -> Metric:
+def learn_metric(rows: Rows, labels: Array, n_classes: int, shrinkage: float | None = None) -> Metric:
     """The within-class metric of the labeled rows; the mean is over all rows, labeled or not."""
     labeled = int(np.count_nonzero(labels != UNLABELED))
+    if shrinkage is None:
+        shrinkage = natural_shrinkage(labels, rows.n_columns)
     if labeled < rows.n_columns:
         return _thin_metric(rows, labels, n_classes, shrinkage)
     found = _Moments(*add_up(rows.visit(partial(moments, n_classes=n_classes), labels)))
@@ -89,6 +89,15 @@ def learn_metric(rows: Rows, labels: Array, n_classes: int, shrinkage: float = S
     eigenvalues, basis = linalg.eigh(within, overwrite_a=True, check_finite=False, driver="evd")
     scale = _inverse_roots(eigenvalues, eigenvalues.sum() / len(eigenvalues), shrinkage)
     return Metric(mean=mean, matrix=basis * scale)
+
+
+def natural_shrinkage(labels: Array, n_columns: int) -> float:
+    """d / (N - m): then c = tr(W) / (N - m), the scatter that one degree of freedom of the labeled rows carries.
+
+    Many rows for their number of features are whitened nearly in full, few rows hardly; no data set needs a number.
+    """
+    known = labels[labels != UNLABELED]
+    return n_columns / max(1, len(known) - len(np.unique(known)))
 
 
 def sum_by_class(rows: Array, labels: Array, sums: Array) -> None:
@@ -146,9 +155,9 @@ class WithinClassWhitening(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    shrinkage : float, default=0.1
+    shrinkage : float or None, default=None
         Added to every eigenvalue, in units of their mean. Larger: closer to plain centering. Smaller: closer to full
-        whitening, which amplifies directions that hold only noise.
+        whitening, which amplifies directions that hold only noise. None: features / degrees of freedom, d / (N - m).
 
     Attributes
     ----------
@@ -165,13 +174,13 @@ class WithinClassWhitening(TransformerMixin, BaseEstimator):
     np.float64(1.0)
     """
 
-    def __init__(self, shrinkage: float = SHRINKAGE) -> None:
+    def __init__(self, shrinkage: float | None = None) -> None:
         self.shrinkage = shrinkage
 
     def fit(self, X: Any, y: Any = None) -> WithinClassWhitening:
         """Learn the metric from the rows of X with y != -1 (all rows as one class when y is None)."""
         X = validate_data(self, X, dtype=[np.float64, np.float32, np.float16])
-        if not self.shrinkage >= 0:
+        if self.shrinkage is not None and not self.shrinkage >= 0:
             raise UserError(f"shrinkage is {self.shrinkage}, but it must be at least 0.")
         problem = check_problem(np.zeros(len(X), dtype=int) if y is None else y)
         self.metric_ = learn_metric(ArrayRows(X), problem.labels, problem.n_classes, self.shrinkage)

@@ -207,10 +207,10 @@ def _still(before: State, after: State, tol: float) -> bool:
 
 
 def _at_rest(before: State, after: State, values: list[float], changed: int, tol: float, model: Formulation) -> bool:
-    """No label moved, and the super-prototypes rest or the objective gained less than tol per unit of its scale."""
-    if changed:
+    """At most a share tol of the labels moved, and the super-prototypes rest or the objective hardly fell."""
+    size = 1.0 if model.given.pool is None else float(model.given.pool.n)
+    if changed > tol * size:
         return False
     if _still(before, after, tol):
         return True
-    size = 1.0 if model.given.pool is None else float(model.given.pool.n)
     return len(values) > 1 and values[-2] - values[-1] <= tol * tol * max(abs(values[-1]), size)
