@@ -1,4 +1,4 @@
-"""Verbs that show: `demo` on the embedded digits, `reproduce` for the paper's tables and figures."""
+"""Verbs that show: `demo` on the embedded digits, `reproduce` for the paper, `report` for one's own fit."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import typer
 
 from . import screen
 from .app import app
+from .options import Protocol, ProtocolOption, Setting, SettingOption
 
 if TYPE_CHECKING:
     from superproto.demo import Demo
@@ -75,6 +76,35 @@ def reproduce(
             fresh=fresh,
             step=step,
         )
+    screen.show(f"Report: {page.write(output)}")
+
+
+@app.command()
+def report(
+    source: Annotated[Path, typer.Argument(metavar="MODEL_OR_RECORDS", help="A model file, or a file of records.")],
+    pack: Annotated[
+        Path | None, typer.Option("--pack", metavar="PACK", help="The data set it was fitted on: adds every sample.")
+    ] = None,
+    setting: SettingOption = Setting.zsl,
+    protocol: ProtocolOption = Protocol.ps,
+    images: Annotated[
+        Path | None, typer.Option("--images", metavar="DIR", help="Folder that the pack's image paths start from.")
+    ] = None,
+    params: Annotated[
+        Path | None, typer.Option("--params", metavar="FILE", help="What `tune` wrote: shown with its folds.")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
+) -> None:
+    """Show one's own fit: how the pool was labeled, which labels to doubt, what each class was taken to look like.
+
+    \b
+    Example:  superproto fit birds.npz -o birds.model
+              superproto report birds.model --pack birds.npz
+    """
+    from superproto.report_file import report_on
+
+    with screen.progress(f"reading {source.name}"):
+        page = report_on(source, pack, setting=setting.value, protocol=protocol.value, images=images, params=params)
     screen.show(f"Report: {page.write(output)}")
 
 

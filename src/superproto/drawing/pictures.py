@@ -20,9 +20,9 @@ Array = npt.NDArray[np.generic]
 
 
 class Picture(NamedTuple):
-    """A gray picture (rows, columns), 0 paper to 1 ink; what to say on hovering; whether to mark it as wrong."""
+    """A gray picture (rows, columns), 0 paper to 1 ink, or a photograph's data URI; what to say; if it is wrong."""
 
-    ink: Array
+    ink: Array | str
     caption: str = ""
     hover: str = ""
     wrong: bool = False
@@ -70,7 +70,9 @@ def picture_grid(
 
 
 def _draw(picture: Picture, x: float, y: float, size: float) -> Markup:
-    image = tag("image", href=data_uri(gray_png(picture.ink)), x=x, y=y, width=size, height=size, class_="pixels")
+    photo = isinstance(picture.ink, str)
+    href = picture.ink if isinstance(picture.ink, str) else data_uri(gray_png(picture.ink))
+    image = tag("image", href=href, x=x, y=y, width=size, height=size, class_=None if photo else "pixels")
     inside = [image, tag("rect", x=x, y=y, width=size, height=size, class_="wrong" if picture.wrong else "edge")]
     if picture.wrong:
         inside.append(
