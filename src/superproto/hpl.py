@@ -88,7 +88,7 @@ class HPL(ZeroShotEstimator):
         On the sphere, or where the objective puts them (the paper).
     temperature : float, default=0.03
         Softness of the assignment of pool samples, in units of how compact the seen classes are; 0 is a hard one.
-    relaxation : float in [0, 1), default=0.8
+    relaxation : float in [0, 1), default=0.9
         How firmly class sizes are held to the prior: 0 not at all, near 1 exactly.
     code_ridge : float, default=0.3
         Added to the code's least squares. Larger: codes lean on more super-prototypes, each a little.
@@ -152,7 +152,7 @@ class HPL(ZeroShotEstimator):
         prior: Any = "estimated",
         prototypes: str = "unit",
         temperature: float = 0.03,
-        relaxation: float = 0.8,
+        relaxation: float = 0.9,
         code_ridge: float = 0.3,
         verbose: int = 0,
         callback: Callable[[Sweep], None] | None = None,
