@@ -48,7 +48,9 @@ def as_chunks(array: np.ndarray, folder: Path):
 
 def as_zarr(array: np.ndarray, folder: Path):
     zarr = package("zarr")
-    stored = zarr.open_array(str(folder / "x.zarr"), mode="w", shape=array.shape, chunks=(97, array.shape[1]), dtype=array.dtype)
+    stored = zarr.open_array(
+        str(folder / "x.zarr"), mode="w", shape=array.shape, chunks=(97, array.shape[1]), dtype=array.dtype
+    )
     stored[:] = array
     return stored
 
@@ -81,7 +83,7 @@ def as_tensor(array: np.ndarray, folder: Path):
 
 
 def as_dask(array: np.ndarray, folder: Path):
-    return package("dask.array").from_array(array, chunks=(max(50, len(array) // 6), 10))
+    return package("dask.array").from_array(array, chunks=(max(50, len(array) // 6), -1))
 
 
 PLAIN = [as_memmap, as_file, as_chunks]

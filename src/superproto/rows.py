@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from superproto.errors import UserError
+from superproto.stopwatch import span
 
 Array = NDArray[Any]
 CHUNK_BYTES = 32 * 2**20
@@ -71,7 +72,8 @@ class ArrayRows:
         small = self.n_rows * self.n_columns * self.dtype.itemsize <= KEPT_BYTES
         for start in range(0, self.n_rows, self.chunk_rows):
             part = slice(start, min(start + self.chunk_rows, self.n_rows))
-            chunk = self._kept[start] if start in self._kept else self._read(part)
+            with span("read"):
+                chunk = self._kept[start] if start in self._kept else self._read(part)
             if self._visits > 2 and small and chunk.base is None:
                 self._kept[start] = chunk
             yield function(chunk, *(values[part] for values in aligned))
@@ -120,6 +122,11 @@ def gather(results: Iterator[tuple[Any, ...]], strung: int) -> tuple[tuple[Array
 
     A backend whose chunks are far away returns results that do this themselves, near the chunks.
     """
+    with span("passes"):
+        return _gathered(results, strung)
+
+
+def _gathered(results: Iterator[tuple[Any, ...]], strung: int) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
     if hasattr(results, "gather"):
         remote: tuple[tuple[Array, ...], tuple[Any, ...]] = results.gather(strung)
         return remote

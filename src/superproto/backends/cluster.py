@@ -49,7 +49,7 @@ def connect(address: str | None = None, n_workers: int = 2) -> Iterator[Any]:
         raise UserError('A cluster needs Dask: pip install "superproto[scale]".') from None
     if address is not None:
         try:
-            client = Client(address, timeout=10)
+            client = Client(address, timeout=5)
         except (OSError, ValueError) as error:
             raise UserError(f"No Dask scheduler answers at {address} ({error}). Check the address.") from None
         with client:
