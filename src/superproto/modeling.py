@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from superproto.backends.cluster import on_cluster
 from superproto.errors import UserError
 from superproto.methods import make_model
 from superproto.rejection import learn_rejection
@@ -24,12 +25,17 @@ def fit_model(
     seed: int = 0,
     inductive: bool = False,
     rejection: bool = True,
+    scheduler: str | None = None,
 ) -> Any:
-    """A method fitted to a task, answering in class names; with ``rejection_``, a threshold learned by a second fit."""
+    """A method fitted to a task, answering in class names; with ``rejection_``, a threshold learned by a second fit.
+
+    ``scheduler``: the address of a Dask cluster to compute on, or "local" for one that is started for this fit.
+    """
     model = make_model(method, params, candidates=task.candidates, seed=seed)
     if inductive and not task.is_inductive:
         task = task.inductive()
-    model.fit(task.X, named_labels(task), semantics=task.semantics, class_names=task.class_names)
+    with on_cluster(task.X, scheduler) as X:
+        model.fit(X, named_labels(task), semantics=task.semantics, class_names=task.class_names)
     if rejection:
         try:
             model.rejection_ = learn_rejection(model, task)._asdict()

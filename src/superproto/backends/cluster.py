@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike
 
 from superproto.backends.chunks import ChunkRows
 from superproto.errors import UserError
-from superproto.rows import Array, Rows, unreadable, working_dtype
+from superproto.rows import Array, Rows, chunk_length, unreadable, working_dtype
 
 ATTEMPTS = 3
 FAN_IN = 8
@@ -60,6 +60,20 @@ def connect(address: str | None = None, n_workers: int = 2) -> Iterator[Any]:
         local = LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
         with local, Client(local) as client:
             yield client
+
+
+@contextmanager
+def on_cluster(X: Array, address: str | None) -> Iterator[Any]:
+    """An array handed out to the workers of a cluster ("local": one of this machine), or itself without an address."""
+    if address is None:
+        yield X
+        return
+    with connect(None if address == "local" else address):
+        from dask import array
+
+        step = chunk_length(X.shape[1], X.dtype.itemsize)
+        # Few rows still make work for every worker.
+        yield array.from_array(X, chunks=(min(step, max(1, len(X) // 8)), X.shape[1])).persist()
 
 
 def current_client() -> Any:

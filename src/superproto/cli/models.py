@@ -47,6 +47,16 @@ def fit(
         bool,
         typer.Option("--rejection/--no-rejection", help="Learn from held-out classes when to refuse (a second fit)."),
     ] = True,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler", metavar="ADDRESS", help="Compute on this Dask cluster; local: on one started here."
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option("--checkpoint", metavar="FILE", help="Keep each iteration; go on from it after a stop."),
+    ] = None,
     seed: Seed = 0,
     attributes: Attributes = "att",
     as_json: AsJson = False,
@@ -57,6 +67,7 @@ def fit(
     Example:  superproto fit cub.npz -o cub.model
     """
     chosen, _ = read_params(param, params, method)
+    chosen = chosen if checkpoint is None else {**chosen, "checkpoint": str(checkpoint)}
     from superproto.modeling import fit_model
     from superproto.records import check_writable
 
@@ -64,7 +75,9 @@ def fit(
     with screen.progress(f"reading {path.name}"):
         task = _load(path, setting, protocol, attributes)
     with screen.progress(f"{method} on {task.name}: {len(task.X)} samples, {len(task.semantics)} classes"):
-        model = fit_model(task, method, chosen, seed=seed, inductive=inductive, rejection=rejection)
+        model = fit_model(
+            task, method, chosen, seed=seed, inductive=inductive, rejection=rejection, scheduler=scheduler
+        )
         model.save(output)
     learned: dict[str, Any] | None = getattr(model, "rejection_", None)
     if as_json:
@@ -93,13 +106,25 @@ def predict(
     reject: Annotated[
         bool, typer.Option("--reject", help="Leave the label empty where a row seems to be none of the classes.")
     ] = False,
+    parts: Annotated[
+        bool,
+        typer.Option(
+            "--parts", help="LABELS is a folder of Parquet parts: for any number of rows; goes on after a stop."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Label the rows of a file: id, label, probability, margin, runner_up.
 
     \b
     Example:  superproto predict cub.model new.npy -o labels.csv --reject
+              superproto predict cub.model many.zarr -o labels --parts
     """
+    if parts:
+        if doubtful_first:
+            raise UserError("--doubtful-first sorts all rows, and --parts never holds them all. Choose one of the two.")
+        _predict_parts(model, features, output, reject, as_json)
+        return
     from superproto.labels import open_features, write_labels
     from superproto.persistence import load_model
     from superproto.records import check_writable
@@ -114,6 +139,23 @@ def predict(
     refused = f", {handed.refused} of them left without a label" if reject else ""
     # What was asked for may go to standard output itself (-o /dev/stdout): the summary is a note.
     screen.note(f"Wrote {handed.rows} rows to {output}{refused}; mean probability {handed.mean_probability:.2f}.")
+
+
+def _predict_parts(model: Path, features: Path, output: Path, reject: bool, as_json: bool) -> None:
+    import sys
+
+    from superproto.persistence import load_model
+    from superproto.streaming import stream_labels
+
+    def tell(done: int, total: int) -> None:
+        print(f"{done} of {total} rows", file=sys.stderr, flush=True)
+
+    streamed = stream_labels(load_model(model), features, output, reject=reject, progress=tell)
+    if as_json:
+        screen.show_json({"labels": output, **streamed._asdict()})
+        return
+    before = f", {streamed.found} of them before" if streamed.found else ""
+    screen.note(f"Wrote {streamed.rows} rows to {output} in {streamed.parts} parts{before}.")
 
 
 @app.command()
