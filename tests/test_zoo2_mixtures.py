@@ -143,6 +143,12 @@ def test_dirichlets_satisfy_the_likelihood_equation_and_density_is_scipys():
     assert log_dirichlet(logs[:5], alphas)[:, 0] == pytest.approx([dirichlet(alphas[0]).logpdf(s) for s in samples[:5]])
 
 
+def test_em_dirichlet_keeps_classes_apart_whose_softmax_is_at_the_corners():
+    task = make_task(n_seen=20, n_unseen=4, n_features=24, n_attributes=10, samples_per_class=15, separation=6.0)
+    model = METHODS["em-dirichlet"](logit_scale=500.0).fit(task.X, task.y, semantics=task.semantics)
+    assert np.mean(model.transduction_[task.asked] == task.truth[task.asked]) > 0.9
+
+
 def test_even_out_at_full_strength_makes_classes_equally_large():
     P = np.random.default_rng(0).dirichlet([5, 1, 1], size=200)
     assert even_out(P, 0.0) is P
