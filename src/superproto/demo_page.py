@@ -13,7 +13,7 @@ from .markup import Markup, join, tag
 from .metrics import confusion
 from .page import Page, figure_with, fold, note, side_by_side, table, tiles
 
-__all__ = ["build"]
+__all__ = ["build", "prototypes_picture"]
 
 _INK = 16.0
 _SHOWN = 40
@@ -85,7 +85,8 @@ def _descriptions(demo: Demo) -> Markup:
     )
 
 
-def _prototypes(demo: Demo) -> Markup:
+def prototypes_picture(demo: Demo) -> Markup:
+    """What each unseen digit was taken to look like: told, sweep by sweep, found, truth."""
     task, unseen = demo.task, demo.task.unseen_classes
     steps = [_row(demo.inductive, np.asarray(task.X), demo.inductive.prototypes[-1][unseen])]
     sweeps = _telling_sweeps(demo.transductive)
@@ -98,9 +99,12 @@ def _prototypes(demo: Demo) -> Markup:
         [Picture(step[number], hover=f"{digit}, {column}") for step, column in zip(steps, columns)]
         for number, digit in enumerate(unseen)
     ]
-    drawing = picture_grid(rows, [str(digit) for digit in unseen], columns, size=72, says="Prototypes sweep by sweep")
+    return picture_grid(rows, [str(digit) for digit in unseen], columns, size=72, says="Prototypes sweep by sweep")
+
+
+def _prototypes(demo: Demo) -> Markup:
     return figure_with(
-        drawing,
+        prototypes_picture(demo),
         "From left to right: the prototype that the description alone suggests; the prototype after sweeps over the "
         "unlabeled pictures (those that moved a label, and the last); the mean of the pictures that got the label; the "
         "mean of the pictures that deserve it, which the model never knew. Prototypes live in a whitened space: they "

@@ -1,4 +1,4 @@
-"""Verbs that show: `demo` on the embedded digits, `reproduce` for the paper, `report` for one's own fit."""
+"""Verbs that show: `demo` on the embedded digits, `reproduce` for the paper, `report` for one's own fit, `tables`."""
 
 from __future__ import annotations
 
@@ -33,13 +33,17 @@ def demo(
     Example:  superproto demo
     """
     from superproto.demo import run
-    from superproto.demo_page import build
+    from superproto.demo_page import build, prototypes_picture
+    from superproto.files import write_whole
+    from superproto.page import standalone_svg
 
     output.mkdir(parents=True, exist_ok=True)
     with _counter("all choices of unseen digits", 0 if quick else 120) as tick:
         found = run(every=not quick, jobs=os.cpu_count() or 1, tick=tick)
     _show_demo(found)
     path = build(found).write(output / "report.html")
+    with write_whole(output / "demo.svg", text=True) as handle:
+        handle.write(standalone_svg(prototypes_picture(found)))
     screen.show(f"\nReport: {path}")
 
 
@@ -106,6 +110,38 @@ def report(
     with screen.progress(f"reading {source.name}"):
         page = report_on(source, pack, setting=setting.value, protocol=protocol.value, images=images, params=params)
     screen.show(f"Report: {page.write(output)}")
+
+
+@app.command()
+def tables(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FILE", help="README.md and docs with generated blocks, if none given."),
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Change nothing; fail where a block is stale.")] = False,
+    records: Annotated[
+        Path, typer.Option("--records", metavar="FILE", help="The records that the numbers come from.")
+    ] = Path("benchmarks/records.jsonl"),
+) -> None:
+    """Write the numbers between `generated` markers from records, or check that they are up to date.
+
+    \b
+    Example:  superproto tables --check
+    """
+    from superproto.errors import UserError
+    from superproto.generated import marked_files, refresh, stale
+    from superproto.records import read
+
+    known = read(records) if records.exists() else []
+    chosen = files or marked_files(Path())
+    if check:
+        old = stale(chosen, known)
+        if old:
+            raise UserError(f"{', '.join(map(str, old))}: generated blocks are stale. Run: superproto tables")
+        screen.show(f"{len(chosen)} files agree with {len(known)} records.")
+    else:
+        changed = refresh(chosen, known)
+        screen.show(f"Changed: {', '.join(map(str, changed)) or 'nothing'}.")
 
 
 def _show_demo(found: Demo) -> None:

@@ -34,7 +34,7 @@ class Scale:
         step = _round_step((self.high - self.low) / about)
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
-        return [round(number * step, 12) for number in range(first, last + 1)]
+        return [float(f"{number * step:.12g}") for number in range(first, last + 1)]
 
 
 def scale_over(
@@ -51,7 +51,8 @@ def scale_over(
     if log:
         low, high = low / 1.15, high * 1.15
     else:
-        room = 0.05 * (high - low) or 0.05 * abs(high) or 0.5
+        # A span below the rounding of its numbers would put every tick on the same place.
+        room = 0.05 * (high - low) if high - low > 1e-9 * max(abs(low), abs(high)) else 0.05 * abs(high) or 0.5
         low, high = low - room, high + room
     low = low if limits[0] is None else limits[0]
     high = high if limits[1] is None else limits[1]

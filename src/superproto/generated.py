@@ -1,0 +1,148 @@
+"""Numbers in README and docs: written between markers from records, so that none is typed by hand.
+
+<!-- generated:results -->
+... replaced ...
+<!-- /generated:results -->
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import UserError
+from .files import write_whole
+from .paper.plan import Plan, read_plan
+from .paper.published import rows_of
+from .paper.results import Results, Score
+from .records import Record
+
+__all__ = ["BLOCKS", "marked_files", "refresh", "render_readme", "stale"]
+
+_MARKED = re.compile(r"(<!-- generated:([\w-]+) -->\n).*?(<!-- /generated:\2 -->)", re.S)
+_OPEN = re.compile(r"<!-- generated:([\w-]+) -->")
+Block = Callable[[Plan, Results], str]
+
+
+def results_block(plan: Plan, results: Results) -> str:
+    """ZSL and GZSL on the data at hand, the paper's figures beside them."""
+    head = ["data, features", "start: descriptions alone", "as published", "as published, whitened", "`HPL()`"]
+    head += ["GZSL H: as published, whitened", "GZSL H: `HPL()`", "sweeps: as published / whitened / `HPL()`"]
+    rows = []
+    for data in plan.data:
+        if data.name not in results.tasks():
+            continue
+        published = [{"whiten": False}, {"whiten": True}]
+        zsl = [results.score(data.name, "prototypes", {"whiten": True})]
+        zsl += [results.score(data.name, "hpl-published", params) for params in published]
+        zsl.append(results.score(data.name, "hpl"))
+        general = [results.score(data.name, "hpl-published", published[1], setting="gzsl")]
+        general.append(results.score(data.name, "hpl", setting="gzsl"))
+        sweeps = [results.value("sweeps", data.name, "hpl-published", params) for params in published]
+        sweeps.append(results.value("sweeps", data.name, "hpl"))
+        counts = " / ".join("–" if s is None else f"{s.mean:.0f}" for s in sweeps)
+        rows.append([f"{data.dataset}, {data.features}", *(_percent(s) for s in (*zsl, *general)), counts])
+    return _table(head, rows) + "\n\n" + _paper_sentence()
+
+
+def ablation_block(plan: Plan, results: Results) -> str:
+    """Table VI on the data at hand, whitened: accuracy and seconds of each variant."""
+    data = [d for d in plan.data if d.name in results.tasks() and d.allows("hpl1")]
+    rows = []
+    for ablation in plan.ablations:
+        for variant in ablation.variants:
+            params = {**variant.params, "whiten": True}
+            cells = []
+            for entry in data:
+                accuracy = results.score(entry.name, variant.method, params)
+                seconds = results.value("seconds", entry.name, variant.method, params)
+                cells.append(
+                    "–" if accuracy is None or seconds is None else f"{_percent(accuracy)}, {seconds.mean:.1f} s"
+                )
+            rows.append([f"{ablation.index} {variant.row}", *cells])
+    return _table(["variant", *(entry.title for entry in data)], rows)
+
+
+def digits_block(plan: Plan, results: Results) -> str:
+    """The demo's honest average."""
+    found = results.figure("digits").get("digits")
+    if found is None:
+        return "Not measured yet: `superproto reproduce --figure digits`."
+    before, after = (np.array([choice[i] for choice in found["choices"]]) for i in (1, 2))
+    own = next(choice for choice in found["choices"] if choice[0] == found["unseen"])
+    spread = [f"{100 * values.mean():.1f} ± {100 * values.std():.1f} %" for values in (before, after)]
+    return (
+        f"Unseen {', '.join(map(str, own[0]))}: {100 * own[1]:.1f} % inductive, {100 * own[2]:.1f} % transductive. "
+        f"Over all {len(before)} choices of three unseen digits: {spread[0]} inductive, {spread[1]} transductive "
+        "(mean ± standard deviation)."
+    )
+
+
+BLOCKS: dict[str, Block] = {"results": results_block, "ablation": ablation_block, "digits": digits_block}
+
+
+def render_readme(text: str, records: Iterable[Record]) -> str:
+    """The text with every generated block made anew."""
+    plan, results = read_plan(), Results(records)
+    opened = _OPEN.findall(text)
+    for name in opened:
+        if name not in BLOCKS:
+            near = difflib.get_close_matches(name, BLOCKS, 1)
+            raise UserError(f"there is no generated block '{name}'. Known: {', '.join(near or BLOCKS)}.")
+    found = [match.group(2) for match in _MARKED.finditer(text)]
+    if found != opened:
+        missing = next(name for name in opened if name not in found or opened.count(name) > found.count(name))
+        raise UserError(f"the generated block '{missing}' is not closed. End it with <!-- /generated:{missing} -->.")
+    return _MARKED.sub(lambda match: f"{match.group(1)}{BLOCKS[match.group(2)](plan, results)}\n{match.group(3)}", text)
+
+
+def marked_files(root: Path) -> list[Path]:
+    """README and the docs that have a generated block."""
+    files = [root / "README.md", *sorted((root / "docs").glob("**/*.md"))]
+    return [path for path in files if path.exists() and _OPEN.search(path.read_text(encoding="utf-8"))]
+
+
+def stale(paths: Sequence[Path], records: Sequence[Record]) -> list[Path]:
+    """The files whose blocks do not say what the records say."""
+    return [path for path in paths if path.read_text(encoding="utf-8") != _fresh(path, records)]
+
+
+def refresh(paths: Sequence[Path], records: Sequence[Record]) -> list[Path]:
+    """Write the blocks of these files anew; returns those that changed."""
+    changed = stale(paths, records)
+    for path in changed:
+        text = _fresh(path, records)
+        with write_whole(path, text=True) as handle:
+            handle.write(text)
+    return changed
+
+
+def _fresh(path: Path, records: Sequence[Record]) -> str:
+    try:
+        return render_readme(path.read_text(encoding="utf-8"), records)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def _paper_sentence() -> str:
+    zsl, gzsl = (next(row for row in rows_of(table) if row.method == "HPL") for table in ("IV", "V"))
+    accuracy = ", ".join(f"{name} {value:.1f}" for name, value in zsl.values.items())
+    harmonic = ", ".join(f"{name} {value['harmonic_mean']:.1f}" for name, value in gzsl.values.items())
+    return (
+        "Per-class accuracy in percent, transductive, proposed splits, nothing tuned. The paper, with ResNet-101 "
+        f"features: {accuracy}; GZSL H {harmonic}; at most 100 iterations, usually fewer than 60."
+    )
+
+
+def _percent(score: Score | None) -> str:
+    return "–" if score is None else f"{100 * score.mean:.1f}"
+
+
+def _table(head: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
