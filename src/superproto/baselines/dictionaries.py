@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.optimize import nnls
 
 from superproto.baselines.base import Baseline, LinearBaseline
 from superproto.baselines.losses import logistic, minimize_linear, with_constant
-from superproto.baselines.start import class_means, class_sums, transfer_weights, unit_semantics
+from superproto.baselines.start import class_means, class_sums, unit_semantics
 from superproto.inputs import Problem
 from superproto.rows import Array
 from superproto.solver.blocks import codes_of_descriptions, dictionary_by_blocks, project_rows, update_codes
@@ -143,10 +144,9 @@ class CAPD(LinearBaseline):
     scores ``<p_u, e_u>``.
 
     W_s never leaves the span of e_s and ē_{−s}, so two vectors replace a (d, k) matrix, exactly, and all classes are
-    solved together by L-BFGS. Left open or only outlined in the sources at hand: θ (here the kernel-ridge weights of
-    the common start, without the automatic choice of seen classes), the weights w (here both kinds of samples count the
-    same in total), centered rows. In the generalized setting a seen class scores ``<p_s, e_s>``. The scores of every
-    class are brought to a classifier of length 1.
+    solved together by L-BFGS. Only outlined in the sources at hand, decided here: θ is a non-negative ridge regression,
+    whose zeros choose the seen classes (a negative θ would turn directions round); both kinds of samples count the same
+    in total; rows are centered; a seen class scores ``<p_s, e_s>``; the classifiers that result are compared at length 1.
 
     Reference: Rahman, Khan and Porikli, "A unified approach for conventional zero-shot, generalized zero-shot, and
     few-shot learning", TIP 2018. Published (ResNet, proposed split): CUB 53.8, AWA1 52.6, SUN 49.7, aPY 39.3.
@@ -195,7 +195,7 @@ class CAPD(LinearBaseline):
         weights = np.zeros((problem.n_classes, own.shape[1]))
         weights[seen] = own
         if not seen.all():
-            theta = transfer_weights(A[seen], A[~seen], self.combination_ridge)
+            theta = nonnegative_weights(A[seen], A[~seen], self.combination_ridge)
             along = np.einsum("stk,uk->ust", bases, A[~seen])
             weights[~seen] = np.einsum("us,ust,std->ud", theta, along, maps, optimize=True)
         classifiers = unit_rows(weights[:, :-1])
@@ -212,6 +212,14 @@ class CAPD(LinearBaseline):
         balance = np.where(own, 0.5 / np.maximum(own.sum(axis=0), 1), 0.5 / np.maximum((~own).sum(axis=0), 1))
         flat = minimize_linear(X, logistic(slopes, balance), 2 * n_classes, self.ridge, self.max_iter)
         return flat.reshape(n_classes, 2, X.shape[1])
+
+
+def nonnegative_weights(A_seen: Array, A_unseen: Array, ridge: float) -> Array:
+    """(n, m) the θ_u ≥ 0 of min ||a_u − θ_u A_s||² + ridge m⁻¹ tr(A_s A_sᵀ) ||θ_u||², many of them 0."""
+    shift = np.sqrt(ridge * float((A_seen**2).sum()) / len(A_seen))
+    system = np.vstack([A_seen.T, shift * np.eye(len(A_seen))])
+    targets = np.hstack([A_unseen, np.zeros((len(A_unseen), len(A_seen)))])
+    return np.array([nnls(system, target)[0] for target in targets]).reshape(len(A_unseen), len(A_seen))
 
 
 def other_means(A: Array) -> Array:

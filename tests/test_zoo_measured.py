@@ -1,0 +1,38 @@
+"""Paper: defaults of the zoo's first half on a real pack, beside chance, prototypes and other people's code."""
+
+from __future__ import annotations
+
+import pytest
+
+from superproto.baselines import METHODS
+from superproto.datasets import load
+from superproto.metrics import per_class_accuracy
+
+QUICK = ["eszsl", "sae", "ale", "devise", "sje", "cdl", "gfzsl", "gfzsl-em", "mdp", "msplit-lbi"]
+
+
+@pytest.fixture(scope="module")
+def cub(pack):
+    return load(pack("cub_efficientnet_lite0"))
+
+
+def accuracy(task, name, **params):
+    model = METHODS[name](random_state=0, **params).fit(task.X, task.y, semantics=task.semantics)
+    return per_class_accuracy(task.truth[task.asked], model.transduction_[task.asked])
+
+
+@pytest.fixture(scope="module")
+def start(cub):
+    return accuracy(cub, "prototypes")
+
+
+def test_prototypes_reach_the_independent_figure(start):
+    assert start == pytest.approx(0.599, abs=0.005)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUICK)
+def test_defaults_reach_ten_times_chance_and_half_of_prototypes(cub, start, name):
+    found = accuracy(cub, name)
+    assert found >= 10 / len(cub.unseen_classes)
+    assert found >= start / 2
