@@ -152,22 +152,21 @@ def growth(folder: Path, rates: Rates) -> Entry:
     """Seconds of ten iterations as the pool, the features, the classes or the super-prototypes grow."""
     base = {"labeled": 2000, "pool": 4000, "features": 128, "seen": 40, "unseen": 20, "attributes": 32}
     ranges = {"pool": [10_000, 30_000, 100_000, 300_000], "features": [256, 512, 1024], "unseen": [20, 80, 320]}
-    seconds, exponents = {}, {}
+    curves: dict[str, Any] = {}
     for name, sizes in ranges.items():
-        found = []
-        for size in sizes:
-            task = _synthetic(*({**base, name: size}.values()))
-            found.append(_ten_iterations(*task))
-            seconds[f"{name} = {size}"] = found[-1]
-        less = _ten_iterations(*_synthetic(*({**base, name: 100}.values()))) if name == "pool" else 0.0
-        exponents[name] = exponent([float(size) for size in sizes], [max(value - less, 1e-9) for value in found])
-    task = _synthetic(*base.values())
-    shares = [0.05, 0.2, 0.6]
-    found = [_ten_iterations(*task, theta=share) for share in shares]
-    seconds.update({f"theta = {share}": value for share, value in zip(shares, found)})
-    exponents["super-prototypes"] = exponent(shares, found)
+        # What a pool of 100 costs is what the other sizes cost: the rest is the pool's own.
+        fixed = _ten_iterations(*_synthetic(*({**base, "pool": 100}.values()))) if name == "pool" else 0.0
+        seconds = [_ten_iterations(*_synthetic(*({**base, name: size}.values()))) - fixed for size in sizes]
+        curves[name] = {"sizes": sizes, "seconds": [max(value, 1e-6) for value in seconds]}
+    task, classes = _synthetic(*base.values()), base["seen"] + base["unseen"]
+    counts = [3, 12, 36]
+    curves["super-prototypes"] = {
+        "sizes": counts,
+        "seconds": [_ten_iterations(*task, theta=count / classes) for count in counts],
+    }
+    exponents = {name: exponent(curve["sizes"], curve["seconds"]) for name, curve in curves.items()}
     kept = {"pool: 1.0 +- 0.1": abs(exponents["pool"] - 1) <= 0.1}
-    return {"sizes": base, "seconds": seconds, "exponents": exponents, "kept": kept}
+    return {"sizes": base, "curves": curves, "exponents": exponents, "kept": kept}
 
 
 def memory(folder: Path, rates: Rates) -> Entry:

@@ -28,6 +28,9 @@ def bench(
         Path | None,
         typer.Option("--large", metavar="DIR", help="ImageNet's size instead: a folder with 5 GB of room for it."),
     ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="SVG", help="Draw the study growth into this file.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure how long a fit takes, beside other computations in the same run.
@@ -42,8 +45,9 @@ def bench(
     unknown = [name for name in only or () if name not in STUDIES]
     if unknown:
         raise UserError(f"'{unknown[0]}' is no study. Choose from {', '.join(STUDIES)}.")
-    if output is not None:
-        check_writable(output)
+    for path in (output, plot):
+        if path is not None:
+            check_writable(path)
     if large is not None:
         from superproto.large import bench_large
 
@@ -53,6 +57,10 @@ def bench(
     for entry in entries:
         if output is not None:
             write_entry(output, entry)
+        if plot is not None and "curves" in entry:
+            from superproto.growth_chart import write_growth_chart
+
+            write_growth_chart(plot, entry)
         if as_json:
             screen.show_json(entry)
         else:
