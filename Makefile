@@ -47,7 +47,7 @@ lint: $(VENV)/.lint      ## formatting, types, layers, generated tables
 	$(BIN)/lint-imports --no-cache
 
 bench: $(VENV)/.base     ## timings, as ratios measured in one run
-	$(BIN)/superproto bench --data $(PACKS)
+	$(BIN)/superproto bench --data $(PACKS) -o benchmarks/speed.jsonl --plot benchmarks/growth.svg
 
 clean:           ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
