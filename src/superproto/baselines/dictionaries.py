@@ -145,8 +145,8 @@ class CAPD(LinearBaseline):
 
     W_s never leaves the span of e_s and ē_{−s}, so two vectors replace a (d, k) matrix, exactly, and all classes are
     solved together by L-BFGS. Only outlined in the sources at hand, decided here: θ is a non-negative ridge regression,
-    whose zeros choose the seen classes (a negative θ would turn directions round); both kinds of samples count the same
-    in total; rows are centered; a seen class scores ``<p_s, e_s>``; the classifiers that result are compared at length 1.
+    whose zeros choose the seen classes (a negative θ would turn directions round); both kinds of samples count the
+    same in total; rows are centered; a seen class scores ``<p_s, e_s>``; the resulting classifiers get length 1.
 
     Reference: Rahman, Khan and Porikli, "A unified approach for conventional zero-shot, generalized zero-shot, and
     few-shot learning", TIP 2018. Published (ResNet, proposed split): CUB 53.8, AWA1 52.6, SUN 49.7, aPY 39.3.
