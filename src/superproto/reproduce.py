@@ -11,9 +11,10 @@ from typing import Any
 from . import benchmark
 from .errors import UserError
 from .files import write_whole
+from .markup import Markup, tag
 from .methods import make_model, parameters_of
-from .page import Page, note, paragraph, table, tiles
-from .paper.directions import directions
+from .page import Page, fold, note, paragraph, table, tiles
+from .paper.directions import Direction, directions
 from .paper.drawings import DRAWINGS
 from .paper.measures import EMBEDDED, MEASURES, figure_record, measure
 from .paper.plan import Plan, Shelf, read_plan, runs_of
@@ -105,29 +106,29 @@ def _direction_blocks(plan: Plan, results: Results) -> list[Any]:
     found = directions(plan, results)
     if not found:
         return []
-    rows = [
-        [
-            d.ablation,
-            f"{d.variant} against {d.reference}",
-            d.measure,
-            f"{d.data}{', whitened' if d.whitened else ''}",
-            f"{d.published:+.1f} points" if d.measure == "accuracy" else f"× {d.published:.2f}",
-            f"{d.here:+.1f} points" if d.measure == "accuracy" else f"× {d.here:.2f}",
-            "level" if d.agrees is None else "agrees" if d.agrees else "differs",
-            d.says if d.agrees is not True else "",
-        ]
-        for d in found
-    ]
-    columns = ["ablation", "compared", "measure", "data", "paper (mean)", "here", "direction", "why"]
     counts = [sum(d.agrees is kind for d in found) for kind in (True, None, False)]
     says = (
         f"Of {len(found)} comparisons with the paper's directions {counts[0]} agree, {counts[1]} show no difference "
         f"here, and {counts[2]} differ; each of the latter has its measurement beside it."
     )
-    return [
-        paragraph(says),
-        table(columns, rows, left=4, classes=["" if d.agrees is not False else "ours" for d in found]),
+    differing = [d for d in found if d.agrees is False]
+    others = [d for d in found if d.agrees is not False]
+    return [paragraph(says), _direction_table(differing), fold("The other comparisons", _direction_table(others))]
+
+
+def _direction_table(found: list[Direction]) -> Markup:
+    rows = [
+        [
+            d.ablation,
+            tag("span", f"{d.variant} against {d.reference}", class_="wrap"),
+            f"{d.data}{', whitened' if d.whitened else ''}",
+            *(f"{v:+.1f} points" if d.measure == "accuracy" else f"{v:.2f} × the time" for v in (d.published, d.here)),
+            {None: "level", True: "agrees", False: "differs"}[d.agrees],
+            tag("span", d.says, class_="wrap left") if d.agrees is not True else "",
+        ]
+        for d in found
     ]
+    return table(["", "compared", "data", "paper, mean", "here", "direction", "measured"], rows, left=3)
 
 
 def _summary(plan: Plan, results: Results) -> list[Any]:

@@ -43,8 +43,8 @@ def _missing_column(plan: Plan, results: Results) -> tuple[list[object], list[ob
 
 def data_sets_table(plan: Plan, results: Results) -> Markup:
     """Table II: the paper's statistics, and those of the data at hand."""
-    columns = ["data set", "k", "classes", "train", "val", "unseen", "images", "SS labeled", "SS unseen"]
-    columns += ["PS labeled", "PS seen test", "PS unseen"]
+    columns = ["data set", "k", "all", "train", "val", "unseen", "images", "labeled", "unseen"]
+    columns += ["labeled", "seen", "unseen"]
     rows, classes = [], []
     for row in rows_of("II"):
         rows.append([f"{row.dataset} (paper)", *(_count(row.values, key) for key in (*_SIZES, *_SPLITS))])
@@ -53,11 +53,12 @@ def data_sets_table(plan: Plan, results: Results) -> Markup:
     for data in plan.data:
         if data.name in found:
             own = [_count(found[data.name], key) for key in (*_SIZES, *_SPLITS)]
-            rows.append([f"{data.title} (at hand: {data.features})", *own])
+            rows.append([f"{data.title} ({data.features}, at hand)", *own])
         else:
-            rows.append([f"{data.title} ({data.features})", *[NO_DATA] * (len(_SIZES) + len(_SPLITS))])
+            rows.append([f"{data.title} ({data.features})", NO_DATA, *[""] * (len(_SIZES) + len(_SPLITS) - 1)])
         classes.append("ours rule" if len(rows) == len(rows_of("II")) + 1 else "ours")
-    return table(columns, rows, classes=classes)
+    groups = [("", 2), ("classes", 4), ("", 1), ("images, SS", 2), ("images, PS", 3)]
+    return table(columns, rows, classes=classes, groups=groups)
 
 
 def accuracy_table(plan: Plan, results: Results, chosen: Table) -> Markup:

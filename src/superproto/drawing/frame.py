@@ -12,7 +12,7 @@ __all__ = ["COLORS", "Frame", "color", "figure", "legend", "mark", "marker", "pe
 
 # Okabe and Ito's palette, which color-blind people can tell apart; drawing.css has the values for light and dark.
 COLORS = 8
-LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 44
+LEFT, RIGHT, TOP, BOTTOM = 58, 22, 12, 44
 _LINE = 16
 
 
