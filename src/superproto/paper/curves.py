@@ -48,7 +48,7 @@ def parameters(shelf: Shelf) -> dict[str, Any]:
     """Per-class accuracy along each parameter, the others at their defaults, on validation and on test classes."""
     validation, test = shelf.task().folds(1)[0], shelf.task()
     curves = {}
-    for name, values in {"rho": GRID, "omega": GRID, "alpha": GRID, "theta": THETAS}.items():
+    for name, values in {"rho": GRID, "omega": (*GRID, 0.99), "alpha": GRID, "theta": THETAS}.items():
         curves[name] = {
             "values": list(values),
             "validation": [_accuracy(validation, name, value) for value in values],
