@@ -36,3 +36,17 @@ def test_defaults_reach_ten_times_chance_and_half_of_prototypes(cub, start, name
     found = accuracy(cub, name)
     assert found >= 10 / len(cub.unseen_classes)
     assert found >= start / 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "params", "theirs"),
+    [
+        ("eszsl", {}, 0.578),
+        ("eszsl", {"whiten": True}, 0.559),
+        ("sae", {}, 0.579),
+        ("sae", {"whiten": True}, 0.594),
+    ],
+)
+def test_closed_forms_land_within_two_points_of_public_code(cub, name, params, theirs):
+    assert accuracy(cub, name, **params) == pytest.approx(theirs, abs=0.02)

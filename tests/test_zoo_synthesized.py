@@ -36,9 +36,10 @@ def test_a_loss_returns_its_own_gradient(name):
 
 def test_cross_entropy_finds_scikit_learns_logistic_regression():
     X = RNG.normal(size=(20, 3))
-    found = minimize_linear(X, LOSSES["cross entropy"], 4, 0.1, 500)
+    found, steps = minimize_linear(X, LOSSES["cross entropy"], 4, 0.1, 500)
     reference = LogisticRegression(C=1 / (20 * 0.1), fit_intercept=False, tol=1e-8, max_iter=1000).fit(X, LABELS)
     np.testing.assert_allclose(found, reference.coef_, atol=1e-3)
+    assert 1 < steps < 500
 
 
 def test_sync_with_identity_similarities_is_its_one_vs_all_classifiers():

@@ -200,7 +200,6 @@ class CAPD(LinearBaseline):
             weights[~seen] = np.einsum("us,ust,std->ud", theta, along, maps, optimize=True)
         classifiers = unit_rows(weights[:, :-1])
         self._store_linear(classifiers, -classifiers @ mean)
-        self.n_iter_ = self.max_iter
 
     def _fit_maps(self, X: Array, labels: Array, A: Array, bases: Array) -> Array:
         """(m, 2, d) W_sᵀ in the basis of class s, for all seen classes."""
@@ -210,7 +209,7 @@ class CAPD(LinearBaseline):
         away = np.einsum("stk,sk->st", bases, other_means(A) - A)
         slopes = np.where(own[:, :, None], away, toward).astype(X.dtype)
         balance = np.where(own, 0.5 / np.maximum(own.sum(axis=0), 1), 0.5 / np.maximum((~own).sum(axis=0), 1))
-        flat = minimize_linear(X, logistic(slopes, balance), 2 * n_classes, self.ridge, self.max_iter)
+        flat, self.n_iter_ = minimize_linear(X, logistic(slopes, balance), 2 * n_classes, self.ridge, self.max_iter)
         return flat.reshape(n_classes, 2, X.shape[1])
 
 

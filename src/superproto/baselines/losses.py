@@ -78,8 +78,8 @@ def logistic(slopes: Array, weights: Array) -> Loss:
     return loss
 
 
-def minimize_linear(X: Array, loss: Loss, n_columns: int, ridge: float, max_iter: int) -> Array:
-    """(c, d) the Wᵀ of min loss(X W) + ridge/2 ||W||², from 0."""
+def minimize_linear(X: Array, loss: Loss, n_columns: int, ridge: float, max_iter: int) -> tuple[Array, int]:
+    """(c, d) the Wᵀ of min loss(X W) + ridge/2 ||W||², from 0, and the steps taken (at least 1)."""
     shape = (X.shape[1], n_columns)
 
     def objective(flat: Array) -> tuple[float, Array]:
@@ -90,4 +90,4 @@ def minimize_linear(X: Array, loss: Loss, n_columns: int, ridge: float, max_iter
 
     options = {"maxiter": max_iter, "maxcor": 10}
     found = minimize(objective, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options=options)
-    return np.asarray(found.x.reshape(shape).T)
+    return np.asarray(found.x.reshape(shape).T), max(int(found.nit), 1)

@@ -178,10 +178,11 @@ class ConSE(Baseline):
         mean = X[known].mean(axis=0, dtype=np.float64)
         columns = (np.cumsum(seen) - 1)[problem.labels[known]]
         rows = with_constant(X[known], mean)
-        learned = minimize_linear(rows, cross_entropy(columns), int(seen.sum()), self.ridge, self.max_iter)
+        learned, self.n_iter_ = minimize_linear(
+            rows, cross_entropy(columns), int(seen.sum()), self.ridge, self.max_iter
+        )
         self.weights_, self.biases_ = without_constant(learned, mean)
         self.descriptions_ = A - A[seen].mean(axis=0) if seen.sum() > 1 else A
-        self.n_iter_ = self.max_iter
 
     def _score(self, X: Array) -> Array:
         logits = X @ self.weights_.T.astype(X.dtype) + self.biases_.astype(X.dtype)

@@ -107,7 +107,6 @@ class SynC(LinearBaseline):
         if self.normalize:
             weights = np.column_stack([unit_rows(weights[:, :-1]), np.zeros(len(weights))])
         self._store_linear(*without_constant(weights, mean))
-        self.n_iter_ = self.max_iter
 
     def _seen_classifiers(self, X: Array, labels: Array, A: Array) -> Array:
         if self.loss == "one-vs-all":
@@ -115,7 +114,8 @@ class SynC(LinearBaseline):
             loss = squared_hinge(signs)
         else:
             loss = structured_hinge(labels, np.sqrt(squared_distances(A, A) / median_squared_distance(A)))
-        return minimize_linear(X, loss, len(A), self.ridge, self.max_iter)
+        weights, self.n_iter_ = minimize_linear(X, loss, len(A), self.ridge, self.max_iter)
+        return weights
 
 
 class EXEM(Baseline):
