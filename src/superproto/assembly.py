@@ -109,7 +109,7 @@ class Assembly:
     def _compactness(self) -> float:
         """Median length of a seen class's mean: how strongly c samples of a class pull is c times this."""
         seen = self.problem.seen
-        return float(np.median(np.linalg.norm(self.sums[seen], axis=1) / self.counts[seen]))
+        return max(1e-6, float(np.median(np.linalg.norm(self.sums[seen], axis=1) / self.counts[seen])))
 
     def _expected_evidence(self) -> float:
         """e: the pull of the pool on a class of average size, in unit vectors; that of the labels without a pool."""
