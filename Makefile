@@ -2,9 +2,9 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-PACKS  ?= ../shared/data
+PACKS  ?= $(or $(SUPERPROTO_DATA),../shared/data)
 
-.PHONY: demo test test-extras lint bench docs clean
+.PHONY: help demo test test-extras lint bench clean
 .DEFAULT_GOAL := help
 
 help:            ## show this list
@@ -45,6 +45,7 @@ lint: $(VENV)/.lint      ## formatting, types, layers, generated tables
 	$(BIN)/ruff format --check src tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/superproto tables --check
 
 bench: $(VENV)/.base     ## timings, as ratios measured in one run
 	$(BIN)/superproto bench --data $(PACKS) -o benchmarks/speed.jsonl --plot benchmarks/growth.svg
