@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -22,3 +23,16 @@ def pack() -> Callable[[str], Path]:
         return path
 
     return find
+
+
+OPTIONAL = ("dask", "distributed", "h5py", "optuna", "ot", "pandas", "polars", "pyarrow", "zarr")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of optional packages skip, with the reason, where `make test-extras` has not installed them."""
+    missing = [name for name in OPTIONAL if importlib.util.find_spec(name) is None]
+    if missing:
+        reason = f"needs optional packages ({', '.join(missing)}): make test-extras"
+        for item in items:
+            if item.get_closest_marker("extra"):
+                item.add_marker(pytest.mark.skip(reason=reason))

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
@@ -107,8 +106,11 @@ def test_what_serves_a_fit_alone_is_left_out(tmp_path: Path) -> None:
     assert again.random_state is None
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("names", [[2, 5, 9], [0.5, 1.5, 2.5], ["a", "bb", "日本"], ["x", 3, 2.5]])
 def test_class_names_of_any_type_come_back(names: list[Any], tmp_path: Path) -> None:
+    import pandas as pd
+
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         rng.normal(size=(3, 4)), index=pd.Index(names, dtype=object if len(set(map(type, names))) > 1 else None)
