@@ -48,7 +48,7 @@ class GFZSL(_GaussianClasses):
     in units of the mean within-class variance.
 
     Reference: Verma and Rai, "A simple exponential family framework for zero-shot learning", ECML 2017. Published
-    (ResNet-101, proposed split, Xian et al. 2019): CUB 49.3, AWA1 68.3, SUN 60.6, aPY 38.4.
+    (ResNet-101, proposed split; recalled from Xian et al. 2019, not re-read): CUB 49.3, AWA1 68.3, SUN 60.6, aPY 38.4.
 
     Parameters
     ----------
@@ -181,9 +181,9 @@ class MDP(_GaussianClasses):
     largest <a_s, a_u>, where all codes vanish; K-means as default, chosen on validation classes; labeled rows stay in
     their class when seen classes are candidates.
 
-    Reference: Zhao, Wu, Wang et al., "Zero-shot learning posed as a missing data problem", ICCV workshops 2017.
-    Published (VGG-19): AwA 90.0, CUB 62.1 (with their PCA and split). An independent K-means from kernel-ridge
-    prototypes gave 67.0 / 73.8 % (unit / whitened) on CUB with EfficientNet-Lite0 and 87.5 / 88.2 % on Flowers.
+    Reference: Zhao, Wu, Wu and Wang, "Zero-shot learning posed as a missing data problem", ICCV workshops 2017. No
+    published figure was at hand to hold it against; an independent K-means from kernel-ridge prototypes gave 67.0 /
+    73.8 % (unit / whitened features) on CUB with EfficientNet-Lite0 and 87.5 / 88.2 % on Flowers.
 
     Parameters
     ----------

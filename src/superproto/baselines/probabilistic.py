@@ -30,8 +30,8 @@ class DAP(LinearBaseline):
     classes; an attribute that all seen classes share is left out.
 
     Reference: Lampert, Nickisch and Harmeling, "Learning to detect unseen object classes by between-class attribute
-    transfer", CVPR 2009. Published (ResNet-101, proposed split, Xian et al. 2019): CUB 40.0, AWA1 44.1, SUN 39.9, aPY
-    33.8.
+    transfer", CVPR 2009. Published (ResNet-101, proposed split; recalled from Xian et al. 2019, not re-read): CUB 40.0,
+    AWA1 44.1, SUN 39.9, aPY 33.8.
 
     Parameters
     ----------
@@ -132,7 +132,8 @@ class ConSE(Baseline):
     are not).
 
     Reference: Norouzi, Mikolov, Bengio et al., "Zero-shot learning by convex combination of semantic embeddings", ICLR
-    2014. Published (ResNet-101, proposed split, Xian et al. 2019): CUB 34.3, AWA1 45.6, SUN 38.8, aPY 26.9.
+    2014. Published (ResNet-101, proposed split; recalled from Xian et al. 2019, not re-read): CUB 34.3, AWA1 45.6, SUN
+    38.8, aPY 26.9.
 
     Parameters
     ----------

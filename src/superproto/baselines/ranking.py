@@ -128,7 +128,7 @@ class ALE(_Ranking):
     it) and evened out; W starts at 0 and the iterates of the second half of the epochs are averaged.
 
     Reference: Akata, Perronnin, Harchaoui and Schmid, "Label-embedding for image classification", TPAMI 2016. Published
-    (ResNet-101, proposed split, Xian et al. 2019): CUB 54.9, AWA1 59.9, SUN 58.1, aPY 39.7.
+    (ResNet-101, proposed split; recalled from Xian et al. 2019, not re-read): CUB 54.9, AWA1 59.9, SUN 58.1, aPY 39.7.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class DeViSE(_Ranking):
     here. Preparation as in :class:`ALE`.
 
     Reference: Frome, Corrado, Shlens et al., "DeViSE: a deep visual-semantic embedding model", NIPS 2013. Published
-    (ResNet-101, proposed split, Xian et al. 2019): CUB 52.0, AWA1 54.2, SUN 56.5, aPY 39.8.
+    (ResNet-101, proposed split; recalled from Xian et al. 2019, not re-read): CUB 52.0, AWA1 54.2, SUN 56.5, aPY 39.8.
 
     Parameters
     ----------
@@ -223,8 +223,8 @@ class SJE(_Ranking):
     preparation as in :class:`ALE`.
 
     Reference: Akata, Reed, Walter, Lee and Schiele, "Evaluation of output embeddings for fine-grained image
-    classification", CVPR 2015. Published (ResNet-101, proposed split, Xian et al. 2019): CUB 53.9, AWA1 65.6, SUN 53.7,
-    aPY 32.9.
+    classification", CVPR 2015. Published (ResNet-101, proposed split; recalled from Xian et al. 2019, not re-read): CUB
+    53.9, AWA1 65.6, SUN 53.7, aPY 32.9.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class SynC(LinearBaseline):
     Losses of the source: one-versus-all squared hinge ("ovo" in its code), Crammer-Singer, and the structured loss
     whose margin is the distance of descriptions. Here: the first and the last, the last squared. Left open: distances
     are in units of their median; rows are centered and get a constant feature; L-BFGS solves both. Mixtures of
-    classifiers come in very different lengths, so they are compared at length 1: on validation classes worth 1 to 10
+    classifiers come in very different lengths, so they are compared at length 1: on validation classes worth 0 to 9
     points.
 
     Reference: Changpinyo, Chao, Gong and Sha, "Synthesized classifiers for zero-shot learning", CVPR 2016. Published
