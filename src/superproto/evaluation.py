@@ -25,7 +25,7 @@ __all__ = ["Answers", "Evaluation", "answer", "difference", "evaluate", "score"]
 Array = npt.NDArray[Any]
 
 _REPEATS = 1000
-_OF_THE_METHOD = ("whiten", "fit", "predict")
+_OF_THE_METHOD = ("read", "passes", "whiten", "fit", "predict")
 
 
 class Answers(NamedTuple):
@@ -45,7 +45,7 @@ class Evaluation:
     task : the task that was answered (the inductive one, if that was asked).
     method, params, chosen, seed : what answered it; params has every parameter, chosen says where they come from.
     scores : by name, fractions; "interval" is the 95 % bootstrap interval of the first score (of H in gzsl).
-    seconds : what the method took to learn and answer: whiten + fit + predict of the breakdown.
+    seconds : what the method took to learn and answer: read + passes + whiten + fit + predict of the breakdown.
     breakdown : seconds by station.
     notes : what the method warned about.
     answers : (questions,) classes, as `task.expected`; model : the fitted estimator.
