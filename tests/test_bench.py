@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from superproto import bench, large
+import superproto.bench as bench_module
+from superproto.bench import STUDIES, bench, large, scaling, versus
+from superproto.bench.breakdown import fit_in_parts
+from superproto.bench.chart import write_growth_chart
+from superproto.bench.data import Size, synthetic
+from superproto.bench.entries import last_entries, write_entry
 from superproto.cli.guard import run
 from superproto.errors import UserError
-from superproto.growth_chart import write_growth_chart
-from superproto.measuring import anonymous_bytes, exponent, peak_memory, time_together
+from superproto.measuring import Rates, anonymous_bytes, exponent, peak_memory, time_together
 
 
 def test_contenders_run_in_turns():
@@ -39,33 +42,88 @@ def test_the_peak_counts_arrays_and_not_mapped_files(tmp_path):
     assert anonymous_bytes() > block.nbytes
 
 
-def test_studies_are_entries_that_say_what_they_kept(monkeypatch, tmp_path):
-    monkeypatch.setattr(bench, "_cub_sized", lambda folder: bench._synthetic(300, 150, 24, 10, 5, 8))
-    entries = list(bench.bench(tmp_path, ["against-floor", "against-others", "breakdown"]))
-    for entry in entries:
-        bench.write_entry(tmp_path / "speed.jsonl", entry)
-    lines = [json.loads(line) for line in (tmp_path / "speed.jsonl").read_text().splitlines()]
-    assert [line["study"] for line in lines] == ["against-floor", "against-others", "breakdown"]
-    assert lines[0]["sizes"] == {"labeled": 300, "pool": 150, "features": 24, "classes": 15}
-    assert set(lines[0]["kept"]) == {"fit / grams < 3", "Sylvester solves / fit >= 30"}
-    assert lines[2]["seconds"]["fit"] > lines[2]["seconds"]["passes"] > 0
-    assert lines[0]["machine"]["flops"] > 1e8
+SMALL = Size(300, 150, 24, 10, 5, 8)
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    for module in (bench_module, large):
+        monkeypatch.setattr(module, "measure_rates", lambda: Rates(flops=1e10, bandwidth=1e10))
+    for module in (versus, scaling):
+        monkeypatch.setattr(module, "REPEATS", 1)
+        monkeypatch.setattr(module, "cub_sized", lambda folder: synthetic(SMALL))
+    monkeypatch.setattr(versus, "CUB", SMALL)
+    monkeypatch.setattr(scaling, "BASE", SMALL)
+    monkeypatch.setattr(scaling, "POOLS", (200, 400))
+    monkeypatch.setattr(scaling, "FEATURES", (24, 48))
+    monkeypatch.setattr(scaling, "SAMPLES", (400, 800))
+
+
+def test_studies_are_entries_that_say_what_they_kept(quick, tmp_path):
+    studies = ["against-others", "against-floor", "against-foundation", "breakdown", "growth", "memory"]
+    for entry in bench(tmp_path, studies):
+        write_entry(tmp_path / "speed.jsonl", entry)
+    found = last_entries(tmp_path / "speed.jsonl")
+    assert list(found) == studies
+    floor = found["against-floor"]
+    assert floor["sizes"] == {"labeled": 300, "pool": 150, "features": 24, "classes": 15}
+    assert set(floor["kept"]) == {"fit / grams < 3", "Sylvester solves / fit >= 30"}
+    assert floor["machine"]["flops"] > 1e8
+    assert set(found["against-foundation"]["kept"]) == {"synthetic: fit / foundation <= 2"}
+    assert set(found["growth"]["exponents"]) == {"pool", "features", "unseen classes", "super-prototypes"}
+
+
+def test_of_two_entries_of_a_study_the_later_counts(tmp_path):
+    for took in (1, 2):
+        write_entry(tmp_path / "speed.jsonl", {"study": "growth", "took": took})
+    assert last_entries(tmp_path / "speed.jsonl") == {"growth": {"study": "growth", "took": 2}}
+    assert last_entries(tmp_path / "nothing.jsonl") == {}
+    (tmp_path / "speed.jsonl").write_text("[1]\n")
+    with pytest.raises(UserError, match="line 1 is no entry"):
+        last_entries(tmp_path / "speed.jsonl")
+
+
+def test_the_parts_of_a_fit_add_up_and_their_products_are_counted():
+    size = Size(400, 200, 32, 10, 5, 8)
+    X, y, A = synthetic(size)
+    model, found = fit_in_parts(X, y, A, Rates(flops=1.0, bandwidth=1e30))
+    seconds = found["seconds"]
+    assert sum(value for name, value in seconds.items() if name != "fit") == pytest.approx(seconds["fit"])
+    assert min(seconds.values()) >= 0
+    assert found["floor"]["Gram"] == size.labeled * size.features**2
+    assert found["floor"]["whiten"] == 2 * (size.labeled + size.pool) * size.features**2
+    assert found["visits"]["soft_sums"] > model.n_iter_
 
 
 def test_an_iteration_visits_the_pool_twice_when_soft_and_once_when_hard():
-    task = bench._synthetic(400, 800, 16, 8, 4, 6)
-    assert bench._iteration(*task, temperature=0.0)[1] == 1
-    assert bench._iteration(*task, temperature=0.01)[1] == 2
+    task = synthetic(Size(400, 800, 16, 8, 4, 6))
+    assert scaling.iteration(*task, temperature=0.0)[1] == 1
+    assert scaling.iteration(*task)[1] == 2
 
 
-def test_the_large_study_leaves_no_features_behind(tmp_path, capsys):
-    entry = large.bench_large(tmp_path, large.Size(400, 200, 32, 10, 5, 8), max_iter=3)
+def test_the_large_study_leaves_no_features_behind(quick, tmp_path, capsys):
+    entry = large.bench_large(tmp_path, Size(400, 200, 32, 10, 5, 8), max_iter=3)
     assert list(tmp_path.iterdir()) == []
     assert entry["accuracy"] > 0.5
     assert entry["kept"] == {"anonymous memory <= 3 GB": True}
+    assert entry["floor"]["Gram"] > 0
     assert "iteration 1: objective" in capsys.readouterr().err
     with pytest.raises(UserError, match="is no folder"):
         large.bench_large(tmp_path / "nowhere")
+    with pytest.raises(UserError, match="GB free, but the features take"):
+        large.bench_large(tmp_path, Size(10**12, 200, 32, 10, 5, 8))
+
+
+def test_a_bench_that_is_stopped_keeps_what_it_has(quick, monkeypatch, tmp_path, capsys):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(STUDIES, "growth", stopped)
+    output = tmp_path / "speed.jsonl"
+    arguments = ["bench", "--data", str(tmp_path), "-o", str(output), "--only", "breakdown", "--only", "growth"]
+    assert run(arguments) == 130
+    assert list(last_entries(output)) == ["breakdown"]
+    assert "Stopped: 1 studies are done" in capsys.readouterr().err
 
 
 def test_growth_is_drawn_with_its_exponents(tmp_path):
@@ -81,4 +139,4 @@ def test_growth_is_drawn_with_its_exponents(tmp_path):
 
 def test_an_unknown_study_is_a_mistake_of_the_user(capsys):
     assert run(["bench", "--only", "nothing"]) == 2
-    assert "'nothing' is no study. Choose from against-floor" in capsys.readouterr().err
+    assert "'nothing' is no study. Choose from against-others" in capsys.readouterr().err

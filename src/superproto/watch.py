@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import partial, wraps
 from time import perf_counter
 from typing import Any
 
@@ -39,6 +39,7 @@ class WatchedRows:
         start = told = perf_counter()
         done = 0
 
+        @wraps(inner)
         def counted(chunk: Any, *parts: Array, **small: Any) -> tuple[Any, ...]:
             nonlocal done
             done += len(chunk)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +16,7 @@ from .app import app
 from .options import AsJson
 
 if TYPE_CHECKING:
-    from superproto.bench import Entry
+    from superproto.bench.entries import Entry
 
 
 @app.command()
@@ -38,8 +40,7 @@ def bench(
     \b
     Example:  superproto bench --data packs -o speed.jsonl
     """
-    from superproto.bench import STUDIES, write_entry
-    from superproto.bench import bench as run
+    from superproto.bench import STUDIES
     from superproto.records import check_writable
 
     unknown = [name for name in only or () if name not in STUDIES]
@@ -48,30 +49,54 @@ def bench(
     for path in (output, plot):
         if path is not None:
             check_writable(path)
-    if large is not None:
-        from superproto.large import bench_large
+    done = 0
+    try:
+        for entry in _entries(data, only, large):
+            _keep(entry, output, plot)
+            done += 1
+            if as_json:
+                screen.show_json(entry)
+            else:
+                _show(entry)
+    except KeyboardInterrupt:
+        where = "" if output is None else f" in {output}"
+        print(f"Stopped: {done} studies are done{where}; the one that was running is lost.", file=sys.stderr)
+        raise
 
-        entries = iter([bench_large(large)])
-    else:
-        entries = run(data, only)
-    for entry in entries:
-        if output is not None:
-            write_entry(output, entry)
-        if plot is not None and "curves" in entry:
-            from superproto.growth_chart import write_growth_chart
 
-            write_growth_chart(plot, entry)
-        if as_json:
-            screen.show_json(entry)
-        else:
-            _show(entry)
+def _entries(data: Path, only: list[str] | None, large: Path | None) -> Iterator[Entry]:
+    if large is None:
+        from superproto.bench import STUDIES
+        from superproto.bench import bench as run
+
+        names = list(only or STUDIES)
+        entries = run(data, names)
+        for number, name in enumerate(names, start=1):
+            print(f"study {number} of {len(names)}: {name}", file=sys.stderr, flush=True)
+            yield next(entries)
+        return
+    from superproto.bench.large import bench_large
+
+    yield bench_large(large)
+
+
+def _keep(entry: Entry, output: Path | None, plot: Path | None) -> None:
+    from superproto.bench.chart import write_growth_chart
+    from superproto.bench.entries import write_entry
+
+    if output is not None:
+        write_entry(output, entry)
+    if plot is not None and "curves" in entry:
+        write_growth_chart(plot, entry)
 
 
 def _show(entry: Entry) -> None:
     sizes = ", ".join(f"{value} {name}" for name, value in entry["sizes"].items())
     rows = [[name, f"{value:.3g} s"] for name, value in entry.get("seconds", {}).items()]
+    rows += [[f"floor: {name}", f"{value:.3g} s"] for name, value in entry.get("floor", {}).items()]
     rows += [[name, f"{value / 1e6:.0f} MB"] for name, value in entry.get("bytes", {}).items()]
     rows += [[name, f"{value:.3g}"] for name, value in entry.get("ratios", {}).items()]
+    rows += [[f"visits: {name}", f"{value:g}"] for name, value in entry.get("visits_per_iteration", {}).items()]
     rows += [[f"grows with {name} as ^", f"{value:.2f}"] for name, value in entry.get("exponents", {}).items()]
     rows += [[name, "kept" if value else "MISSED"] for name, value in entry.get("kept", {}).items()]
     screen.show_table([entry["study"], "measured"], rows, title=f"{entry['study']}: {sizes}")
