@@ -14,6 +14,7 @@ from superproto.bench.breakdown import fit_in_parts
 from superproto.bench.chart import write_growth_chart
 from superproto.bench.data import Size, synthetic
 from superproto.bench.entries import last_entries, write_entry
+from superproto.bench.views import SPEED_BLOCKS
 from superproto.cli.guard import run
 from superproto.errors import UserError
 from superproto.measuring import Rates, anonymous_bytes, exponent, peak_memory, time_together
@@ -71,6 +72,16 @@ def test_studies_are_entries_that_say_what_they_kept(quick, tmp_path):
     assert floor["machine"]["flops"] > 1e8
     assert set(found["against-foundation"]["kept"]) == {"synthetic: fit / foundation <= 2"}
     assert set(found["growth"]["exponents"]) == {"pool", "features", "unseen classes", "super-prototypes"}
+    shown = {name: make(found) for name, make in SPEED_BLOCKS.items()}
+    assert "the loop's" in shown["speed-contenders"]
+    assert "| synthetic |" in shown["speed-foundation"]
+    assert "bytes for each further sample" in shown["speed-growth"]
+    assert shown["speed-large"].startswith("Not measured yet")
+    assert shown["speed-bounds"].count("\n") == 1 + sum(len(entry.get("kept", {})) for entry in found.values())
+
+
+def test_blocks_say_where_their_numbers_would_come_from():
+    assert all("Not measured yet" in make({}) for make in SPEED_BLOCKS.values())
 
 
 def test_of_two_entries_of_a_study_the_later_counts(tmp_path):
@@ -107,6 +118,8 @@ def test_the_large_study_leaves_no_features_behind(quick, tmp_path, capsys):
     assert entry["accuracy"] > 0.5
     assert entry["kept"] == {"anonymous memory <= 3 GB": True}
     assert entry["floor"]["Gram"] > 0
+    assert "GB of anonymous memory at most" in SPEED_BLOCKS["speed-large"]({"large": entry})
+    assert "| small algebra |" in SPEED_BLOCKS["speed-parts"]({"large": entry})
     assert "iteration 1: objective" in capsys.readouterr().err
     with pytest.raises(UserError, match="is no folder"):
         large.bench_large(tmp_path / "nowhere")

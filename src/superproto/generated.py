@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .bench.entries import Entry
+from .bench.views import SPEED_BLOCKS
 from .errors import UserError
 from .files import write_whole
 from .paper.plan import Plan, read_plan
@@ -86,19 +89,21 @@ def digits_block(plan: Plan, results: Results) -> str:
 BLOCKS: dict[str, Block] = {"results": results_block, "ablation": ablation_block, "digits": digits_block}
 
 
-def render_readme(text: str, records: Iterable[Record]) -> str:
-    """The text with every generated block made anew."""
+def render_readme(text: str, records: Iterable[Record], speed: Mapping[str, Entry] | None = None) -> str:
+    """The text with every generated block made anew; ``speed``: the last entry of each study of the bench."""
     plan, results = read_plan(), Results(records)
+    makers: dict[str, Callable[[], str]] = {name: partial(make, plan, results) for name, make in BLOCKS.items()}
+    makers |= {name: partial(make, speed or {}) for name, make in SPEED_BLOCKS.items()}
     opened = _OPEN.findall(text)
     for name in opened:
-        if name not in BLOCKS:
-            near = difflib.get_close_matches(name, BLOCKS, 1)
-            raise UserError(f"there is no generated block '{name}'. Known: {', '.join(near or BLOCKS)}.")
+        if name not in makers:
+            near = difflib.get_close_matches(name, makers, 1)
+            raise UserError(f"there is no generated block '{name}'. Known: {', '.join(near or makers)}.")
     found = [match.group(2) for match in _MARKED.finditer(text)]
     if found != opened:
         missing = next(name for name in opened if name not in found or opened.count(name) > found.count(name))
         raise UserError(f"the generated block '{missing}' is not closed. End it with <!-- /generated:{missing} -->.")
-    return _MARKED.sub(lambda match: f"{match.group(1)}{BLOCKS[match.group(2)](plan, results)}\n{match.group(3)}", text)
+    return _MARKED.sub(lambda match: f"{match.group(1)}{makers[match.group(2)]()}\n{match.group(3)}", text)
 
 
 def marked_files(root: Path) -> list[Path]:
@@ -107,24 +112,24 @@ def marked_files(root: Path) -> list[Path]:
     return [path for path in files if path.exists() and _OPEN.search(path.read_text(encoding="utf-8"))]
 
 
-def stale(paths: Sequence[Path], records: Sequence[Record]) -> list[Path]:
+def stale(paths: Sequence[Path], records: Sequence[Record], speed: Mapping[str, Entry] | None = None) -> list[Path]:
     """The files whose blocks do not say what the records say."""
-    return [path for path in paths if path.read_text(encoding="utf-8") != _fresh(path, records)]
+    return [path for path in paths if path.read_text(encoding="utf-8") != _fresh(path, records, speed)]
 
 
-def refresh(paths: Sequence[Path], records: Sequence[Record]) -> list[Path]:
+def refresh(paths: Sequence[Path], records: Sequence[Record], speed: Mapping[str, Entry] | None = None) -> list[Path]:
     """Write the blocks of these files anew; returns those that changed."""
-    changed = stale(paths, records)
+    changed = stale(paths, records, speed)
     for path in changed:
-        text = _fresh(path, records)
+        text = _fresh(path, records, speed)
         with write_whole(path, text=True) as handle:
             handle.write(text)
     return changed
 
 
-def _fresh(path: Path, records: Sequence[Record]) -> str:
+def _fresh(path: Path, records: Sequence[Record], speed: Mapping[str, Entry] | None) -> str:
     try:
-        return render_readme(path.read_text(encoding="utf-8"), records)
+        return render_readme(path.read_text(encoding="utf-8"), records, speed)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
 

@@ -71,7 +71,7 @@ def reproduce(
     from superproto.reproduce import FIGURES, TABLES, reproduce
 
     partly = bool(tables or figures)
-    with _steps() as step:
+    with steps() as step:
         page = reproduce(
             data,
             records,
@@ -122,25 +122,29 @@ def tables(
     records: Annotated[
         Path, typer.Option("--records", metavar="FILE", help="The records that the numbers come from.")
     ] = Path("benchmarks/records.jsonl"),
+    speed: Annotated[
+        Path, typer.Option("--speed", metavar="FILE", help="The entries of the bench that times come from.")
+    ] = Path("benchmarks/speed.jsonl"),
 ) -> None:
     """Write the numbers between `generated` markers from records, or check that they are up to date.
 
     \b
     Example:  superproto tables --check
     """
+    from superproto.bench.entries import last_entries
     from superproto.errors import UserError
     from superproto.generated import marked_files, refresh, stale
     from superproto.records import read
 
-    known = read(records) if records.exists() else []
+    known, times = read(records) if records.exists() else [], last_entries(speed)
     chosen = files or marked_files(Path())
     if check:
-        old = stale(chosen, known)
+        old = stale(chosen, known, times)
         if old:
             raise UserError(f"{', '.join(map(str, old))}: generated blocks are stale. Run: superproto tables")
         screen.show(f"{len(chosen)} files agree with {len(known)} records.")
     else:
-        changed = refresh(chosen, known)
+        changed = refresh(chosen, known, times)
         screen.show(f"Changed: {', '.join(map(str, changed)) or 'nothing'}.")
 
 
@@ -190,7 +194,7 @@ def _counter(text: str, total: int) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
-def _steps() -> Iterator[Callable[[str], None]]:
+def steps() -> Iterator[Callable[[str], None]]:
     """One line for each thing done, on standard error."""
     start = perf_counter()
 
