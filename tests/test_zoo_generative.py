@@ -1,4 +1,4 @@
-"""Definition: GFZSL against SciPy's densities, its EM against scikit-learn's mixture, MDP against K-means."""
+"""Definition: GFZSL against SciPy, its EM against scikit-learn's mixture, MDP and `kmeans` against its K-means."""
 
 from __future__ import annotations
 
@@ -98,3 +98,13 @@ def test_mdp_moves_its_centers_to_the_pool(mixture):
     X = unit_rows(TASK.X[TASK.asked].astype(np.float64))
     for c in np.unique(labels):
         assert np.linalg.norm(model.means_[c] - X[labels == c].mean(axis=0)) < (1e-5 if mixture == "kmeans" else 0.1)
+
+
+def test_k_means_from_the_prototypes_is_scikit_learns_from_the_same_start():
+    start = METHODS["prototypes"]().fit(TASK.X, TASK.y, semantics=TASK.semantics)
+    asked, unseen = TASK.asked, TASK.unseen_classes
+    pool = unit_rows(TASK.X[asked])
+    reference = KMeans(len(unseen), init=start.classifiers_[unseen], n_init=1, tol=0).fit(pool)
+    found = METHODS["kmeans"]().fit(TASK.X, TASK.y, semantics=TASK.semantics)
+    np.testing.assert_array_equal(found.transduction_[asked], unseen[reference.labels_])
+    np.testing.assert_allclose(found.centers_[unseen], reference.cluster_centers_, atol=1e-5)

@@ -20,6 +20,7 @@ from .bench.entries import Entry
 from .bench.views import SPEED_BLOCKS
 from .errors import UserError
 from .files import write_whole
+from .leaderboard.blocks import BOARD_BLOCKS, Standing
 from .paper.plan import Plan, read_plan
 from .paper.published import rows_of
 from .paper.results import Results, Score
@@ -89,11 +90,20 @@ def digits_block(plan: Plan, results: Results) -> str:
 BLOCKS: dict[str, Block] = {"results": results_block, "ablation": ablation_block, "digits": digits_block}
 
 
-def render_readme(text: str, records: Iterable[Record], speed: Mapping[str, Entry] | None = None) -> str:
-    """The text with every generated block made anew; ``speed``: the last entry of each study of the bench."""
+def render_readme(
+    text: str,
+    records: Iterable[Record],
+    speed: Mapping[str, Entry] | None = None,
+    standing: Standing | None = None,
+) -> str:
+    """The text with every generated block made anew.
+
+    ``speed``: the last entry of each study of the bench; ``standing``: what the leaderboard's records say.
+    """
     plan, results = read_plan(), Results(records)
     makers: dict[str, Callable[[], str]] = {name: partial(make, plan, results) for name, make in BLOCKS.items()}
     makers |= {name: partial(make, speed or {}) for name, make in SPEED_BLOCKS.items()}
+    makers |= {name: partial(make, standing or Standing([])) for name, make in BOARD_BLOCKS.items()}
     opened = _OPEN.findall(text)
     for name in opened:
         if name not in makers:
@@ -112,24 +122,34 @@ def marked_files(root: Path) -> list[Path]:
     return [path for path in files if path.exists() and _OPEN.search(path.read_text(encoding="utf-8"))]
 
 
-def stale(paths: Sequence[Path], records: Sequence[Record], speed: Mapping[str, Entry] | None = None) -> list[Path]:
+def stale(
+    paths: Sequence[Path],
+    records: Sequence[Record],
+    speed: Mapping[str, Entry] | None = None,
+    standing: Standing | None = None,
+) -> list[Path]:
     """The files whose blocks do not say what the records say."""
-    return [path for path in paths if path.read_text(encoding="utf-8") != _fresh(path, records, speed)]
+    return [path for path in paths if path.read_text(encoding="utf-8") != _fresh(path, records, speed, standing)]
 
 
-def refresh(paths: Sequence[Path], records: Sequence[Record], speed: Mapping[str, Entry] | None = None) -> list[Path]:
+def refresh(
+    paths: Sequence[Path],
+    records: Sequence[Record],
+    speed: Mapping[str, Entry] | None = None,
+    standing: Standing | None = None,
+) -> list[Path]:
     """Write the blocks of these files anew; returns those that changed."""
-    changed = stale(paths, records, speed)
+    changed = stale(paths, records, speed, standing)
     for path in changed:
-        text = _fresh(path, records, speed)
+        text = _fresh(path, records, speed, standing)
         with write_whole(path, text=True) as handle:
             handle.write(text)
     return changed
 
 
-def _fresh(path: Path, records: Sequence[Record], speed: Mapping[str, Entry] | None) -> str:
+def _fresh(path: Path, records: Sequence[Record], speed: Mapping[str, Entry] | None, standing: Standing | None) -> str:
     try:
-        return render_readme(path.read_text(encoding="utf-8"), records, speed)
+        return render_readme(path.read_text(encoding="utf-8"), records, speed, standing)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
 

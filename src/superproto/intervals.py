@@ -11,7 +11,15 @@ import numpy.typing as npt
 from .errors import UserError
 from .metrics import generalized_scores, per_class_accuracy, right_answers, seen_samples
 
-__all__ = ["Difference", "Interval", "bootstrap_interval", "bootstrap_scores", "paired_difference"]
+__all__ = [
+    "Difference",
+    "Interval",
+    "bootstrap_interval",
+    "bootstrap_right",
+    "bootstrap_scores",
+    "difference_of",
+    "paired_difference",
+]
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -48,17 +56,31 @@ def bootstrap_scores(
     over="samples": each class's samples are drawn anew, with replacement (how sure on these classes?);
     over="classes": the classes are (how sure on other classes?). The score is the per-class accuracy, or with `seen` H.
     """
-    if over not in ("samples", "classes"):
-        raise UserError(f"over={over!r} is not known. Give 'samples' or 'classes'.")
     truth = np.asarray(y_true)
     right = np.array([right_answers(truth, answers) for answers in predictions], dtype=float)
+    is_seen = None if seen is None else seen_samples(truth, seen)
+    return bootstrap_right(truth, right, is_seen=is_seen, over=over, repeats=repeats, seed=seed)
+
+
+def bootstrap_right(
+    truth: Array,
+    right: Floats,
+    *,
+    is_seen: Array | None = None,
+    over: str = "samples",
+    repeats: int = 1000,
+    seed: int = 0,
+) -> Floats:
+    """The same from `right` (methods, N), the share of right answers of each method to each question (0 or 1, or the
+    mean over seeds); `is_seen` (N,) marks questions of seen classes."""
+    if over not in ("samples", "classes"):
+        raise UserError(f"over={over!r} is not known. Give 'samples' or 'classes'.")
     if repeats < 1 or not len(right):
         raise UserError(f"repeats={repeats} with {len(right)} methods draws nothing. Give at least one of each.")
     rng = np.random.default_rng(seed)
     draw = _redraw_samples if over == "samples" else _redraw_classes
-    if seen is None:
+    if is_seen is None:
         return draw(truth, right, repeats, rng)
-    is_seen = seen_samples(truth, seen)
     u = draw(truth[~is_seen], right[:, ~is_seen], repeats, rng)
     s = draw(truth[is_seen], right[:, is_seen], repeats, rng)
     return np.divide(2 * u * s, u + s, out=np.zeros_like(u), where=u + s > 0)
@@ -77,9 +99,14 @@ def paired_difference(y_true: Labels, first: Labels, second: Labels, *, level: f
     else:
         scores = [generalized_scores(y_true, answers, seen).harmonic_mean for answers in (first, second)]
     draws = bootstrap_scores(y_true, [first, second], **how)
-    change = draws[1] - draws[0]
+    return difference_of(scores[1] - scores[0], draws[0], draws[1], level)
+
+
+def difference_of(difference: float, first: Floats, second: Floats, level: float = 0.95) -> Difference:
+    """The difference of two scores with what their draws, made in the same data, say about it."""
+    change = second - first
     p_value = min(1.0, 2 * min(float((change <= 0).mean()), float((change >= 0).mean())))
-    return Difference(scores[1] - scores[0], *_percentiles(change, level), p_value)
+    return Difference(difference, *_percentiles(change, level), p_value)
 
 
 def _redraw_samples(truth: Array, right: Floats, repeats: int, rng: np.random.Generator) -> Floats:
@@ -90,9 +117,15 @@ def _redraw_samples(truth: Array, right: Floats, repeats: int, rng: np.random.Ge
         at_once = max(1, _MOST_DRAWN // own.shape[1])
         for start in range(0, repeats, at_once):
             drawn = rng.integers(own.shape[1], size=(min(at_once, repeats - start), own.shape[1]))
-            for row, answers in zip(total, own):
-                row[start : start + at_once] += answers[drawn].mean(axis=1)
+            total[:, start : start + at_once] += own @ _times_drawn(drawn).T / own.shape[1]
     return total / len(classes)
+
+
+def _times_drawn(drawn: npt.NDArray[np.int64]) -> Floats:
+    """(repeats, n) how often each of n samples was drawn: one product then serves any number of methods."""
+    repeats, n = drawn.shape
+    flat = (drawn + n * np.arange(repeats)[:, None]).ravel()
+    return np.bincount(flat, minlength=repeats * n).reshape(repeats, n).astype(np.float64)
 
 
 def _redraw_classes(truth: Array, right: Floats, repeats: int, rng: np.random.Generator) -> Floats:

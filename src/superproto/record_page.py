@@ -17,7 +17,7 @@ __all__ = ["build_from_records"]
 def build_from_records(records: Sequence[Record], name: str) -> Page:
     """The page; the newest record of each run counts."""
     newest = list({record.key: record for record in records}.values())
-    runs = [record for record in newest if not record.method.startswith("figure ")]
+    runs = [record for record in newest if not record.method.startswith(("figure ", "tuning "))]
     page = Page(f"Runs in {name}", f"{len(runs)} runs on {len({record.data for record in runs})} tasks.")
     for key in dict.fromkeys((r.task, r.setting, r.protocol, r.pool) for r in runs):
         chosen = [r for r in runs if (r.task, r.setting, r.protocol, r.pool) == key]

@@ -98,7 +98,7 @@ def tune(
     *,
     n_trials: int = 30,
     time_limit: float | None = None,
-    folds: int = 3,
+    folds: int | Sequence[Task] = 3,
     seed: int = 0,
     search: str | None = None,
     trials_file: str | os.PathLike[str] | None = None,
@@ -111,7 +111,8 @@ def tune(
     space : parameter -> :class:`~superproto.spaces.Span` or list of values; None: the space that ships with the method.
     n_trials : points to try beside the default.
     time_limit : seconds after which no further trial is begun or finished; the default is always tried.
-    folds : how many class-disjoint validation tasks; at least 2, because one has no spread.
+    folds : how many class-disjoint validation tasks, at least 2, because one has no spread; or these tasks themselves,
+        where several methods are tuned on the same ones.
     search : "tpe" (Optuna) or "grid"; None: TPE if Optuna is installed.
     trials_file : JSON lines; an existing file of the same search is gone on with.
     progress : called with a :class:`Progress` after every trial.
@@ -125,14 +126,15 @@ def tune(
     """
     make_model(method)
     space, search = check_space(method, space), choose_search(search)
-    if folds < 2:
-        raise UserError(f"folds={folds} shows no spread over classes. Give at least 2.")
+    number = folds if isinstance(folds, int) else len(folds)
+    if number < 2:
+        raise UserError(f"folds={number} shows no spread over classes. Give at least 2.")
     if n_trials < 1:
         raise UserError(f"n_trials={n_trials}, but at least 1 is needed.")
     started = monotonic()
-    tasks = task.folds(folds, seed)
+    tasks = task.folds(folds, seed) if isinstance(folds, int) else list(folds)
     data = _digest(tasks)
-    header = {"method": method, "space": _written(space), "search": search, "seed": seed, "folds": folds, "data": data}
+    header = {"method": method, "space": _written(space), "search": search, "seed": seed, "folds": number, "data": data}
     file = TrialFile(trials_file, header)
     deadline = math.inf if time_limit is None else started + time_limit
     _search(file, tasks, method, space, search, seed, n_trials, deadline, progress)

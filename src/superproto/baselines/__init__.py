@@ -26,6 +26,7 @@ _HOMES: dict[str, str] = {
     "gfzsl": "superproto.baselines.generative:GFZSL",
     "gfzsl-em": "superproto.baselines.generative:GFZSLEM",
     "mdp": "superproto.baselines.generative:MDP",
+    "kmeans": "superproto.baselines.clustering:PrototypeKMeans",
     "label-spreading": "superproto.baselines.propagation:SeededSpreading",
     "zlap": "superproto.baselines.propagation:ZLaP",
     "transclip": "superproto.baselines.mixtures:TransCLIP",

@@ -125,6 +125,9 @@ def tables(
     speed: Annotated[
         Path, typer.Option("--speed", metavar="FILE", help="The entries of the bench that times come from.")
     ] = Path("benchmarks/speed.jsonl"),
+    zoo: Annotated[Path, typer.Option("--zoo", metavar="FILE", help="The records of the leaderboard.")] = Path(
+        "benchmarks/zoo.jsonl"
+    ),
 ) -> None:
     """Write the numbers between `generated` markers from records, or check that they are up to date.
 
@@ -134,17 +137,19 @@ def tables(
     from superproto.bench.entries import last_entries
     from superproto.errors import UserError
     from superproto.generated import marked_files, refresh, stale
+    from superproto.leaderboard.blocks import Standing
     from superproto.records import read
 
-    known, times = read(records) if records.exists() else [], last_entries(speed)
+    known, board = (read(path) if path.exists() else [] for path in (records, zoo))
+    times, standing = last_entries(speed), Standing(board)
     chosen = files or marked_files(Path())
     if check:
-        old = stale(chosen, known, times)
+        old = stale(chosen, known, times, standing)
         if old:
             raise UserError(f"{', '.join(map(str, old))}: generated blocks are stale. Run: superproto tables")
-        screen.show(f"{len(chosen)} files agree with {len(known)} records.")
+        screen.show(f"{len(chosen)} files agree with {len(known) + len(board)} records.")
     else:
-        changed = refresh(chosen, known, times)
+        changed = refresh(chosen, known, times, standing)
         screen.show(f"Changed: {', '.join(map(str, changed)) or 'nothing'}.")
 
 

@@ -1,0 +1,1 @@
+"""The leaderboard: every method of the zoo on every pack: its plan, its run, and its views."""
