@@ -12,9 +12,9 @@ from . import right
 from .evaluation import evaluate
 from .methods import make_model, parameters_of
 from .records import PathLike, Record, append, check_writable, key_of, read, record_of, versions
-from .stopwatch import TimeUp, limited
+from .stopwatch import TimeUp, limited, measured
 from .task import Task
-from .whitening import WithinClassWhitening
+from .whitening import apply_metric
 
 __all__ = ["Run", "Whitened", "run", "whiten"]
 
@@ -28,11 +28,11 @@ class Whitened:
 
 
 def whiten(task: Task) -> Whitened:
-    """Whiten a task once for all methods, as each would with ``whiten=True``."""
-    start = perf_counter()
-    samples = WithinClassWhitening().fit(task.X, task.y)
-    later = samples.transform(task.later) if len(task.later) else None
-    return Whitened(replace(task, X=samples.transform(task.X), X_later=later), perf_counter() - start)
+    """Whiten a task once for all methods, as each does with ``whiten=True``: the metric is that of the simplest."""
+    with measured() as seconds:
+        metric = make_model("prototypes", {"whiten": True}).fit(task.X, task.y, semantics=task.semantics).metric_
+    later = apply_metric(metric, task.later) if len(task.later) else None
+    return Whitened(replace(task, X=apply_metric(metric, task.X), X_later=later), seconds["whiten"])
 
 
 @dataclass(frozen=True)

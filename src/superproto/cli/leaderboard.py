@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,6 +37,9 @@ def leaderboard(
     methods: Annotated[
         list[str] | None, typer.Option("--method", "-m", metavar="NAME", help="--run this method only. Repeatable.")
     ] = None,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", min=1, help="--run at most so many seeds of a method for now.")
+    ] = None,
     data: Annotated[Path, typer.Option("--data", metavar="DIR", help="Folder of the packs, for --run.")] = Path("data"),
     records: Annotated[Path, typer.Option("--records", metavar="FILE", help="The records of the board.")] = Path(
         "benchmarks/zoo.jsonl"
@@ -59,7 +63,8 @@ def leaderboard(
     if run:
         with steps() as step:
             only = {"methods": methods or (), "data": packs or (), "features": features or ()}
-            new = run_plan(chosen, data, records, **only, step=step)
+            shorter = replace(chosen, seeds=min(seeds or chosen.seeds, chosen.seeds))
+            new = run_plan(shorter, data, records, **only, step=step)
             new += 0 if any(only.values()) else run_references(chosen, data, records, step)
         screen.show(f"{new} new runs.")
     if not records.exists():

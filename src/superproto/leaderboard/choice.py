@@ -50,7 +50,8 @@ def choose(
         with limited(_PATIENCE * part.seconds):
             found = tuning.tune(task, method, space, n_trials=part.trials, time_limit=part.seconds, folds=folds)
     except TimeUp:
-        said = f"defaults: no search, because trying them on the validation classes took over {_PATIENCE * part.seconds:g} s"
+        over = _PATIENCE * part.seconds
+        said = f"defaults: no search, because trying them on the validation classes took over {over:g} s"
     else:
         hidden = ", ".join(str(fold["hidden_classes"]) for fold in found.folds)
         said = f"tuned on held-out seen classes (zsl, {len(found.folds)} folds of {hidden} classes): {found.reason}"
