@@ -8,10 +8,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from . import right
 from .evaluation import evaluate
 from .methods import make_model, parameters_of
 from .records import PathLike, Record, append, check_writable, key_of, read, record_of, versions
+from .rows import Array, rows_of
 from .stopwatch import TimeUp, limited, measured
 from .task import Task
 from .whitening import apply_metric
@@ -31,8 +34,12 @@ def whiten(task: Task) -> Whitened:
     """Whiten a task once for all methods, as each does with ``whiten=True``: the metric is that of the simplest."""
     with measured() as seconds:
         metric = make_model("prototypes", {"whiten": True}).fit(task.X, task.y, semantics=task.semantics).metric_
-    later = apply_metric(metric, task.later) if len(task.later) else None
-    return Whitened(replace(task, X=apply_metric(metric, task.X), X_later=later), seconds["whiten"])
+
+    def prepared(X: Array) -> Array:
+        return np.concatenate([part for (part,) in rows_of(X).visit(lambda chunk: (apply_metric(metric, chunk),))])
+
+    later = prepared(task.later) if len(task.later) else None
+    return Whitened(replace(task, X=prepared(task.X), X_later=later), seconds["whiten"])
 
 
 @dataclass(frozen=True)
