@@ -14,6 +14,8 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from superproto.backends.chunks import Window
+from superproto.backends.opening import open_rows
 from superproto.datasets import read_features
 from superproto.datasets.features import Features
 from superproto.datasets.npz import map_npy
@@ -46,7 +48,9 @@ class Handed(NamedTuple):
 
 
 def open_features(path: str | os.PathLike[str]) -> Features:
-    """The rows of a file; those of a .npy file stay on the disk until they are needed."""
+    """The rows of a file; those of .npy, .zarr and .h5 stay on the disk until they are needed."""
+    if Path(path).suffix.lower() in (".zarr", ".h5", ".hdf5"):
+        return Features(Window(open_rows(path)), None)  # type: ignore[arg-type]
     if Path(path).suffix.lower() == ".npy" and not os.path.isdir(path):
         X = map_npy(Path(path))
         if X.ndim != 2 or X.dtype.kind not in "biuf" or not X.size:

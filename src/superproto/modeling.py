@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from superproto.backends.cluster import on_cluster
+from superproto.backends.cluster import file_on_cluster, on_cluster
+from superproto.datasets.custom import read_classes, read_labels
 from superproto.errors import UserError
 from superproto.methods import make_model
 from superproto.rejection import learn_rejection
 from superproto.task import Task
 
-__all__ = ["fit_model", "named_labels"]
+__all__ = ["fit_files", "fit_model", "named_labels"]
+
+PathLike = str | os.PathLike[str]
 
 
 def fit_model(
@@ -42,6 +46,34 @@ def fit_model(
         except UserError as error:
             warnings.warn(f"No row can be refused with this model. {error}", UserWarning, stacklevel=2)
     return model
+
+
+def fit_files(
+    features: PathLike,
+    labels: PathLike,
+    classes: PathLike,
+    method: str = "hpl",
+    params: Mapping[str, Any] | None = None,
+    *,
+    seed: int = 0,
+    candidates: str = "unseen",
+    inductive: bool = False,
+    scheduler: str | None = None,
+) -> Any:
+    """A method fitted to features that stay on the disk (.npy, .zarr, .h5, Parquet), with progress on standard error.
+
+    ``labels`` and ``classes`` are the tables that ``superproto pack`` reads. No threshold for refusing rows is learned.
+    """
+    described = read_classes(classes)
+    model = make_model(method, params, candidates=candidates, seed=seed)
+    if "verbose" in model.get_params():
+        model.set_params(verbose=1)
+    with file_on_cluster(features, scheduler) as rows:
+        y = read_labels(labels, described.names, rows.n_rows)
+        known = np.flatnonzero([label is not None for label in y])
+        if inductive:
+            rows, y = rows.select(known), y[known]
+        return model.fit(rows, y, semantics=described.semantics, class_names=described.names)
 
 
 def named_labels(task: Task) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 
 from superproto import passes
 from superproto.backends import as_rows
+from superproto.backends.chunks import Window
 from superproto.datasets.features import Features
 from superproto.errors import UserError
 from superproto.files import write_whole
@@ -48,8 +49,9 @@ def stream_labels(
 ) -> Streamed:
     """Label every row of X (an array, or whatever a fit takes) into ``folder``/part-0000000.parquet and so on.
 
-    Columns are id (the row's number), label, probability, margin, runner_up. The same call goes on after a stop; a
-    folder of other labels is refused. ``progress`` is told rows done and rows in all after each part.
+    Columns are id (the row's number, or what a Parquet column ``id`` says), label, probability, margin, runner_up. The
+    same call goes on after a stop; a folder of other labels is refused. ``progress`` is told rows done and rows in all
+    after each part.
     """
     given = as_rows(X)
     rows = rows_of(X) if given is None else given
@@ -63,28 +65,18 @@ def stream_labels(
         if path.exists():
             found += stop - start
             continue
-        window = Features(_Window(rows, start, stop), np.arange(start, stop).astype(str))  # type: ignore[arg-type]
+        window = Features(Window(rows, start, stop), _ids(rows, start, stop))  # type: ignore[arg-type]
         write_labels(path, model, window, reject=reject)
         if progress is not None:
             progress(stop, rows.n_rows)
     return Streamed(rows.n_rows, found, len(starts))
 
 
-class _Window:
-    """Some consecutive rows, read when they are sliced."""
-
-    def __init__(self, rows: Rows, start: int, stop: int) -> None:
-        self.rows = rows
-        self.start = start
-        self.shape = (stop - start, rows.n_columns)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, part: slice) -> Array:
-        first, last, _ = part.indices(len(self))
-        index = np.arange(self.start + first, self.start + last)
-        return gather(self.rows.select(index).visit(passes.as_they_are), strung=1)[0][0]
+def _ids(rows: Rows, start: int, stop: int) -> Array:
+    """What the source calls these rows, or their numbers."""
+    named = getattr(getattr(rows, "source", None), "ids", None)
+    found = None if named is None else named(start, stop)
+    return np.arange(start, stop).astype(str) if found is None else found
 
 
 def _plan(model: Any, rows: Rows, reject: bool, part_rows: int) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def as_rows(X: Any) -> Rows | None:
     if family in _OPENERS:
         return _OPENERS[family](X)
     if isinstance(X, (str, os.PathLike)):
-        from superproto.backends.chunks import open_rows
+        from superproto.backends.opening import open_rows
 
         return open_rows(X)
     if isinstance(X, Iterator):
@@ -65,11 +65,12 @@ def _of_slices(X: Any) -> Rows:
 
 
 def _of_arrow(X: Any) -> Rows:
-    from superproto.backends.chunks import ChunkRows, Parquet, Repeated, matrix_of
+    from superproto.backends.chunks import ChunkRows, Repeated
+    from superproto.backends.parquet import Parquet, feature_columns, matrix_of
 
     if hasattr(X, "get_fragments"):
         return ChunkRows(Parquet(X))
-    return ChunkRows(Repeated([matrix_of(X)]))
+    return ChunkRows(Repeated([matrix_of(X.select(feature_columns(X.schema)[0]))]))
 
 
 def _of_device(X: Any) -> Rows:

@@ -1,21 +1,19 @@
-"""READ from disk: Zarr, HDF5, Parquet, memory-mapped files, and iterables of chunks that can be read again.
+"""READ by chunks: arrays on disk that are sliced, and iterables of chunks that can be read again.
 
 A source says how long its chunks are and hands them out in order; at most one is in memory at a time.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from superproto.errors import UserError
-from superproto.rows import Array, ArrayRows, Rows, chunk_length, unreadable, working_dtype
+from superproto.rows import Array, Rows, chunk_length, gather, unreadable, working_dtype
 
 
 class Source(Protocol):
@@ -85,13 +83,18 @@ class ChunkRows:
         return chunk
 
 
+def checked_table(array: Any) -> Any:
+    """The array, once it is known to hold rows of numbers."""
+    if len(array.shape) != 2 or np.dtype(array.dtype).kind not in "fiub":
+        raise UserError(f"X has shape {tuple(array.shape)} and type {array.dtype}. Give a table of numbers.")
+    return array
+
+
 class Sliced:
     """An array on disk that gives NumPy arrays for slices of rows: Zarr, HDF5, memory maps."""
 
     def __init__(self, array: Any) -> None:
-        if len(array.shape) != 2 or np.dtype(array.dtype).kind not in "fiub":
-            raise UserError(f"X has shape {tuple(array.shape)} and type {array.dtype}. Give a table of numbers.")
-        self.array = array
+        self.array = checked_table(array)
         self.n_columns = int(array.shape[1])
         self.dtype = working_dtype(array.dtype)
         stored = int((getattr(array, "chunks", None) or (1,))[0])
@@ -140,91 +143,22 @@ class Repeated:
                 yield chunk
 
 
-class Parquet:
-    """An Arrow data set of Parquet files: every column a number, or one column of fixed-size lists."""
+class Window:
+    """Some consecutive rows, read when they are sliced."""
 
-    def __init__(self, dataset: Any) -> None:
-        _check_columns(dataset.schema)
-        self.fragments = [group for fragment in dataset.get_fragments() for group in fragment.split_by_row_group()]
-        head = matrix_of(dataset.head(1))
-        self.n_columns, self.dtype = head.shape[1], working_dtype(head.dtype)
-        self.step = chunk_length(self.n_columns, self.dtype.itemsize)
-        self.groups: list[tuple[int, int]] = []
-        self.lengths: list[int] = []
-        for group, fragment in enumerate(self.fragments):
-            n = sum(part.num_rows for part in fragment.row_groups)
-            for start in range(0, n, self.step):
-                self.groups.append((group, start))
-                self.lengths.append(min(self.step, n - start))
+    def __init__(self, rows: Rows, start: int = 0, stop: int | None = None) -> None:
+        self.rows = rows
+        self.start = start
+        self.shape = ((rows.n_rows if stop is None else stop) - start, rows.n_columns)
 
-    def read(self, wanted: Sequence[int]) -> Iterator[Any]:
-        opened, rows, position = -1, iter(()), 0
-        for number in wanted:
-            group, start = self.groups[number]
-            if group != opened:
-                opened, position, rest = group, 0, np.zeros((0, self.n_columns))
-                rows = self.fragments[group].to_batches(batch_size=self.step, use_threads=False, batch_readahead=0)
-            while position < start + self.lengths[number]:
-                rest, position = _advance(rest, position, start, next(rows))
-            yield rest[: self.lengths[number]]
-            rest = rest[self.lengths[number] :]
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, part: slice) -> Array:
+        first, last, _ = part.indices(len(self))
+        index = np.arange(self.start + first, self.start + last)
+        return gather(self.rows.select(index).visit(_as_they_are), strung=1)[0][0]
 
 
-def _advance(rest: Array, position: int, start: int, batch: Any) -> tuple[Array, int]:
-    """What is left of the rows from ``start`` on after one more batch, and the row that comes next."""
-    found = matrix_of(batch)
-    rows = np.concatenate([rest, found]) if len(rest) else found
-    position += len(found)
-    return rows[max(0, len(rows) - (position - start)) :], position
-
-
-def _check_columns(schema: Any) -> None:
-    import pyarrow as pa
-
-    listed = [pa.types.is_fixed_size_list(field.type) for field in schema]
-    numeric = [pa.types.is_integer(f.type) or pa.types.is_floating(f.type) for f in schema]
-    if not ((len(listed) == 1 and listed[0]) or (listed and all(numeric))):
-        strange = [f.name for f, fine in zip(schema, numeric) if not fine] or ["no column"]
-        raise UserError(f"X has column '{strange[0]}' that is no number. Select the columns of features.")
-
-
-def matrix_of(table: Any) -> Array:
-    """An Arrow table or batch as a matrix."""
-    first = table.column(0)
-    first = first.combine_chunks() if hasattr(first, "combine_chunks") else first
-    if table.num_columns == 1 and hasattr(first.type, "list_size"):
-        return np.asarray(first.flatten()).reshape(len(first), first.type.list_size)
-    return np.column_stack([np.asarray(column) for column in table.columns])
-
-
-def open_rows(path: str | os.PathLike[str]) -> Rows:
-    """A file or folder of features that stays on the disk: .npy, .zarr, .h5 (its only 2-d array), Parquet."""
-    place = Path(path)
-    if not os.path.exists(place):
-        raise UserError(f"{path} does not exist. Check the path.")
-    suffix = place.suffix.lower()
-    if suffix == ".npy":
-        return ArrayRows(np.load(place, mmap_mode="r", allow_pickle=False))
-    if suffix == ".zarr":
-        return ChunkRows(Sliced(_package("zarr").open_array(str(place), mode="r")))
-    if suffix in (".h5", ".hdf5"):
-        return ChunkRows(Sliced(_only_matrix(_package("h5py").File(place, "r"), place)))
-    if suffix == ".parquet" or place.is_dir():
-        return ChunkRows(Parquet(_package("pyarrow.dataset").dataset(str(place), format="parquet")))
-    raise UserError(f"{path} ends in '{suffix}'. Give a .npy, .zarr, .h5 or .parquet of features.")
-
-
-def _package(name: str) -> Any:
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise UserError(f'This needs {name.split(".")[0]}: pip install "superproto[scale]".') from None
-
-
-def _only_matrix(file: Any, place: Path) -> Any:
-    found = [item for item in file.values() if len(getattr(item, "shape", ())) == 2]
-    if len(found) != 1:
-        raise UserError(f"{place} has {len(found)} tables of numbers. Give the one that holds the features.")
-    return found[0]
+def _as_they_are(chunk: Array) -> tuple[Array]:
+    return (chunk,)

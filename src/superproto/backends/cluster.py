@@ -8,6 +8,7 @@ again in every pass or held by the workers is decided by whoever made the array:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -15,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from superproto.backends.chunks import ChunkRows
+from superproto.backends.chunks import ChunkRows, Sliced, Source
+from superproto.backends.opening import open_rows
 from superproto.errors import UserError
 from superproto.rows import Array, Rows, chunk_length, unreadable, working_dtype
 
@@ -74,6 +76,32 @@ def on_cluster(X: Array, address: str | None) -> Iterator[Any]:
         step = chunk_length(X.shape[1], X.dtype.itemsize)
         # Few rows still make work for every worker.
         yield array.from_array(X, chunks=(min(step, max(1, len(X) // 8)), X.shape[1])).persist()
+
+
+@contextmanager
+def file_on_cluster(path: str | os.PathLike[str], address: str | None) -> Iterator[Rows]:
+    """Rows of a file, read again in every pass: by the workers of a cluster, or by this process without an address."""
+    rows = open_rows(path)
+    if address is None:
+        yield rows
+        return
+    with connect(None if address == "local" else address):
+        from dask import delayed
+
+        source, read = _source_of(rows), delayed(_read_chunk, pure=False)
+        place = os.path.abspath(path)
+        readers = [read(place, number) for number in range(len(source.lengths))]
+        yield delayed_rows(readers, source.lengths, source.n_columns, source.dtype)
+
+
+def _source_of(rows: Any) -> Source:
+    source: Source = rows.source if isinstance(rows, ChunkRows) else Sliced(rows.array)
+    return source
+
+
+def _read_chunk(path: str, number: int) -> Array:
+    """On a worker: one chunk of a file that every worker can open."""
+    return np.asarray(next(iter(_source_of(open_rows(path)).read([number]))))
 
 
 def current_client() -> Any:

@@ -13,7 +13,7 @@ __all__ = ["CUB", "IMAGENET", "Size", "cub_sized", "synthetic", "write_features"
 
 CUB_PACK = "cub_vgg_fc7_4096.npz"
 # Of a sample, in roots of the number of features; of a description, beside entries of variance 1: neither is trivial.
-NOISE = 0.2
+NOISE = 0.15
 ERROR = 0.5
 
 

@@ -1,4 +1,4 @@
-"""Verbs about data: `pack` makes a data set of one's own files, `info` says what is inside one."""
+"""Verbs about data: `pack` makes one's own files a data set, `info` and `attributes` say what is inside one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from superproto.errors import UserError
+
 from . import screen
 from .app import app
-from .options import AsJson, Attributes, PackPath
+from .options import AsJson, Attributes, Method, PackPath, Seed
 
 if TYPE_CHECKING:
+    from superproto.attributes import Report
     from superproto.datasets import Description
 
 
@@ -83,6 +86,44 @@ def info(path: PackPath, attributes: Attributes = "att", as_json: AsJson = False
         _show(found)
 
 
+@app.command()
+def attributes(
+    path: PackPath,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The whole table: .html (with bars) or .csv.")
+    ] = None,
+    method: Method = "prototypes",
+    folds: Annotated[int, typer.Option("--folds", help="Class-disjoint validation tasks.", min=2)] = 3,
+    seed: Seed = 0,
+    descriptions: Attributes = "att",
+    as_json: AsJson = False,
+) -> None:
+    """Say how well each attribute can be seen in the features, on classes it was not trained on.
+
+    \b
+    Example:  superproto attributes cub.npz -o attributes.html
+    """
+    from superproto.attributes import inspect_attributes, write_report
+    from superproto.datasets.protocols import read, to_task
+    from superproto.records import check_writable
+
+    if output is not None:
+        if output.suffix.lower() not in (".html", ".csv"):
+            raise UserError(f"{output} ends in '{output.suffix}'. Give a name that ends in .html or .csv.")
+        check_writable(output)
+    with screen.progress(f"reading {path.name}"):
+        pack = read(path, attributes=descriptions)
+        task = to_task(pack)
+    with screen.progress(f"{task.semantics.shape[1]} attributes of {task.name}"):
+        report = inspect_attributes(task, pack.attribute_names, method=method, folds=folds, seed=seed)
+    if output is not None:
+        write_report(output, report)
+    if as_json:
+        screen.show_json(report.as_dict())
+    else:
+        _show_attributes(report, output)
+
+
 def _show(found: Description) -> None:
     screen.show(found.name)
     card = found.card
@@ -97,3 +138,18 @@ def _show(found: Description) -> None:
         for line in lines:
             screen.show(f"  {title:<11} {line}")
             title = ""
+
+
+def _show_attributes(report: Report, output: Path | None) -> None:
+    shown = 10
+    rows = [[entry.name, f"{entry.auc:.3f}", f"{entry.correlation:+.3f}"] for entry in report.attributes]
+    columns = ["attribute", "area under curve", "correlation"]
+    if len(rows) <= 2 * shown or (output is None and len(rows) <= 100):
+        screen.show_table(columns, rows, title="On classes not trained on")
+    else:
+        screen.show_table(columns, rows[:shown], title=f"The {shown} most visible, on classes not trained on")
+        screen.show_table(columns, rows[-shown:], title=f"The {shown} least visible")
+    for line in report.sentences():
+        screen.show(line)
+    if output is not None:
+        screen.show(f"Wrote {output}.")

@@ -1,4 +1,4 @@
-"""Verbs about models: `fit` one, `predict` labels with it, `tune` its parameters, look at its `attributes`."""
+"""Verbs about models: `fit` one, `predict` labels with it, `tune` its parameters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from superproto.attributes import Report
     from superproto.task import Task
     from superproto.tuning import Progress, Tuned
 
@@ -57,6 +56,15 @@ def fit(
         Path | None,
         typer.Option("--checkpoint", metavar="FILE", help="Keep each iteration; go on from it after a stop."),
     ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            "--labels", metavar="CSV", help="PACK is then a file of features, left on the disk."
+        ),
+    ] = None,
+    classes: Annotated[
+        Path | None, typer.Option("--classes", metavar="FILE", help="With --labels: one description per class.")
+    ] = None,
     seed: Seed = 0,
     attributes: Attributes = "att",
     as_json: AsJson = False,
@@ -65,13 +73,25 @@ def fit(
 
     \b
     Example:  superproto fit cub.npz -o cub.model
+              superproto fit x.zarr --labels y.csv --classes c.csv -o x.model
     """
     chosen, _ = read_params(param, params, method)
     chosen = chosen if checkpoint is None else {**chosen, "checkpoint": str(checkpoint)}
-    from superproto.modeling import fit_model
+    from superproto.modeling import fit_files, fit_model
     from superproto.records import check_writable
 
     check_writable(output)
+    if labels is not None or classes is not None:
+        if labels is None or classes is None:
+            raise UserError("A file of features needs both tables. Give --labels and --classes.")
+        candidates = "all" if setting is Setting.gzsl else "unseen"
+        model = fit_files(
+            path, labels, classes, method, chosen,
+            seed=seed, candidates=candidates, inductive=inductive, scheduler=scheduler,
+        )  # fmt: skip
+        model.save(output)
+        _show_fitted(model, output, method, path.name, as_json)
+        return
     with screen.progress(f"reading {path.name}"):
         task = _load(path, setting, protocol, attributes)
     with screen.progress(f"{method} on {task.name}: {len(task.X)} samples, {len(task.semantics)} classes"):
@@ -79,11 +99,15 @@ def fit(
             task, method, chosen, seed=seed, inductive=inductive, rejection=rejection, scheduler=scheduler
         )
         model.save(output)
+    _show_fitted(model, output, method, task.name, as_json)
+
+
+def _show_fitted(model: Any, output: Path, method: str, name: str, as_json: bool) -> None:
     learned: dict[str, Any] | None = getattr(model, "rejection_", None)
     if as_json:
-        screen.show_json({"model": output, "method": method, "task": task.name, "rejection": learned})
+        screen.show_json({"model": output, "method": method, "task": name, "rejection": learned})
         return
-    screen.show(f"Wrote {output}: {method} for {len(model.classes_)} classes of {task.name}.")
+    screen.show(f"Wrote {output}: {method} for {len(model.classes_)} classes of {name}.")
     if learned is not None:
         screen.show(
             f"On held-out classes, refusing keeps {learned['kept']:.0%} of their samples and refuses "
@@ -212,44 +236,6 @@ def tune(
         _show_tuned(tuned, output)
 
 
-@app.command()
-def attributes(
-    path: PackPath,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The whole table: .html (with bars) or .csv.")
-    ] = None,
-    method: Method = "prototypes",
-    folds: Annotated[int, typer.Option("--folds", help="Class-disjoint validation tasks.", min=2)] = 3,
-    seed: Seed = 0,
-    descriptions: Attributes = "att",
-    as_json: AsJson = False,
-) -> None:
-    """Say how well each attribute can be seen in the features, on classes it was not trained on.
-
-    \b
-    Example:  superproto attributes cub.npz -o attributes.html
-    """
-    from superproto.attributes import inspect_attributes, write_report
-    from superproto.datasets.protocols import read, to_task
-    from superproto.records import check_writable
-
-    if output is not None:
-        if output.suffix.lower() not in (".html", ".csv"):
-            raise UserError(f"{output} ends in '{output.suffix}'. Give a name that ends in .html or .csv.")
-        check_writable(output)
-    with screen.progress(f"reading {path.name}"):
-        pack = read(path, attributes=descriptions)
-        task = to_task(pack)
-    with screen.progress(f"{task.semantics.shape[1]} attributes of {task.name}"):
-        report = inspect_attributes(task, pack.attribute_names, method=method, folds=folds, seed=seed)
-    if output is not None:
-        write_report(output, report)
-    if as_json:
-        screen.show_json(report.as_dict())
-    else:
-        _show_attributes(report, output)
-
-
 def _load(path: Path, setting: Setting, protocol: Protocol, attributes: str) -> Task:
     from superproto.datasets import load
 
@@ -277,18 +263,3 @@ def _show_tuned(tuned: Tuned, output: Path) -> None:
     for name, value in tuned.params.items():
         screen.show(f"  {name} = {value}")
     screen.show(f"Wrote {output}.")
-
-
-def _show_attributes(report: Report, output: Path | None) -> None:
-    shown = 10
-    rows = [[entry.name, f"{entry.auc:.3f}", f"{entry.correlation:+.3f}"] for entry in report.attributes]
-    columns = ["attribute", "area under curve", "correlation"]
-    if len(rows) <= 2 * shown or (output is None and len(rows) <= 100):
-        screen.show_table(columns, rows, title="On classes not trained on")
-    else:
-        screen.show_table(columns, rows[:shown], title=f"The {shown} most visible, on classes not trained on")
-        screen.show_table(columns, rows[-shown:], title=f"The {shown} least visible")
-    for line in report.sentences():
-        screen.show(line)
-    if output is not None:
-        screen.show(f"Wrote {output}.")

@@ -23,7 +23,7 @@ from ..files import existing_file
 from .features import csv_rows, is_header, is_number, read_features
 from .packs import Pack, write_pack
 
-__all__ = ["Classes", "make_pack", "pack_arrays", "read_classes"]
+__all__ = ["Classes", "make_pack", "pack_arrays", "read_classes", "read_labels"]
 
 Array = npt.NDArray[Any]
 PathLike = str | os.PathLike[str]
@@ -133,6 +133,17 @@ def read_classes(path: PathLike, *, several: str = "average") -> Classes:
         table = np.array([np.concatenate(own) for own in vectors.values()])
     kept = attributes if attributes and len(attributes) == table.shape[1] else None
     return Classes(np.array(list(vectors)), table, None if kept is None else np.array(kept))
+
+
+def read_labels(path: PathLike, names: Array, n_samples: int) -> Array:
+    """(N,) a class name for each sample, in order; None where it is asked for: no label, or split test."""
+    ids, labels, parts = _read_labels(existing_file(path))
+    order = _matched(ids, None, n_samples, Path(path))
+    numbers = _numbered(labels[order], names)
+    known = (numbers >= 0) & (parts[order] != "test")
+    found = np.full(n_samples, None, dtype=object)
+    found[known] = names[numbers[known]]
+    return found
 
 
 def _classes_csv(path: Path) -> tuple[list[tuple[str, list[float]]], list[str] | None]:
