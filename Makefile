@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PACKS  ?= $(or $(SUPERPROTO_DATA),../shared/data)
 
-.PHONY: help demo test test-extras lint bench clean
+.PHONY: help demo test test-extras lint bench leaderboard clean
 .DEFAULT_GOAL := help
 
 help:            ## show this list
@@ -49,6 +49,10 @@ lint: $(VENV)/.lint      ## formatting, types, layers, generated tables
 
 bench: $(VENV)/.base     ## timings, as ratios measured in one run
 	$(BIN)/superproto bench --data $(PACKS) -o benchmarks/speed.jsonl --plot benchmarks/growth.svg
+
+leaderboard: $(VENV)/.extras ## run what the leaderboard lacks, and write its tables (hours; resumes)
+	$(BIN)/superproto leaderboard --run --data $(PACKS) -o leaderboard.html
+	$(BIN)/superproto tables
 
 clean:           ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

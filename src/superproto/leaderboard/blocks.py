@@ -89,8 +89,21 @@ def summary_block(standing: Standing) -> str:
     return (
         f"{len(run)} of {len(cells)} cells were run: {tuned} with parameters chosen on validation classes, "
         f"{len(run) - tuned} with defaults; {several} over several seeds. {waiting} were not run; "
-        f"{len(cells) - len(run) - waiting} have a reason below their table."
+        f"{len(cells) - len(run) - waiting} have a reason below their table. Slowest run of each data set, whitening "
+        f"included: {_slowest(board)}."
     )
+
+
+def _slowest(board: Board) -> str:
+    """The method that took longest on each data set and setting, with its seconds."""
+    longest: dict[tuple[str, str], tuple[float, str]] = {}
+    for column, cells in board.cells.items():
+        for method, cell in cells.items():
+            if not cell.missing:
+                key = (column.data.title, column.setting.upper())
+                longest[key] = max(longest.get(key, (0.0, "")), (cell.seconds, method))
+    said = [f"{title} {setting} `{method}` {seconds:.0f} s" for (title, setting), (seconds, method) in longest.items()]
+    return ", ".join(said) or "none yet"
 
 
 def references_block(standing: Standing) -> str:

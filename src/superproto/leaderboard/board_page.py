@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..drawing import bar_chart, percent
 from ..markup import Markup, tag
-from ..page import Page, figure_with, fold, note, paragraph, table
+from ..page import Page, figure_with, fold, note, paragraph, side_by_side, table
 from .exports import LEVEL, cell_text, difference_text, title_of
 from .standings import YARDSTICK, Board, Cell, Column
 
@@ -22,7 +22,7 @@ def build_board(board: Board) -> Page:
         "the samples of each class, 95 %). Hover over a number for its seeds, its seconds and its parameters' choice.",
     )
     for setting, features in board.kinds():
-        blocks = [_charts(board, setting, features), _table(board, setting, features)]
+        blocks = [_table(board, setting, features), _charts(board, setting, features)]
         page.add(title_of(setting, features), *blocks, *_differences(board, setting, features))
     return page
 
@@ -52,9 +52,10 @@ def _charts(board: Board, setting: str, features: str) -> Markup:
         run = sorted((m for m in cells if not cells[m].missing), key=lambda m: -cells[m].score)[:12]
         if run:
             title = f"{column.data.title}: the best {len(run)}"
-            chart = bar_chart(run, [[cells[m].score for m in run]], title, text=percent, says=title)
+            axis = "per-class accuracy" if setting == "zsl" else "H"
+            chart = bar_chart(run, [[cells[m].score for m in run]], axis, text=percent, says=title)
             drawn.append(figure_with(chart, title))
-    return fold("Bars: the best of each data set", *drawn) if drawn else note("Nothing was run yet.")
+    return fold("Bars: the best of each data set", side_by_side(*drawn)) if drawn else note("Nothing was run yet.")
 
 
 def _differences(board: Board, setting: str, features: str) -> list[Markup]:
