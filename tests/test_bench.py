@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import superproto.bench as bench_module
-from superproto.bench import STUDIES, bench, large, scaling, versus
-from superproto.bench.breakdown import fit_in_parts
+from superproto import passes
+from superproto.bench import STUDIES, bench, large, parts, scaling, versus
 from superproto.bench.chart import write_growth_chart
 from superproto.bench.data import Size, synthetic
 from superproto.bench.entries import last_entries, write_entry
@@ -97,13 +98,19 @@ def test_of_two_entries_of_a_study_the_later_counts(tmp_path):
 def test_the_parts_of_a_fit_add_up_and_their_products_are_counted():
     size = Size(400, 200, 32, 10, 5, 8)
     X, y, A = synthetic(size)
-    model, found = fit_in_parts(X, y, A, Rates(flops=1.0, bandwidth=1e30))
+    model, found = parts.fit_in_parts(X, y, A, Rates(flops=1.0, bandwidth=1e30))
     seconds = found["seconds"]
     assert sum(value for name, value in seconds.items() if name != "fit") == pytest.approx(seconds["fit"])
     assert min(seconds.values()) >= 0
     assert found["floor"]["Gram"] == size.labeled * size.features**2
     assert found["floor"]["whiten"] == 2 * (size.labeled + size.pool) * size.features**2
     assert found["visits"]["soft_sums"] > model.n_iter_
+
+
+def test_a_pass_is_known_by_what_it_computes_and_not_by_what_prepares_its_rows():
+    inner = partial(passes.lengths, metric=None)
+    assert parts._named(partial(passes.inspect, function=inner)) == ("lengths", {"metric": None})
+    assert parts._named(passes.inspect) == ("inspect", {})
 
 
 def test_an_iteration_visits_the_pool_twice_when_soft_and_once_when_hard():

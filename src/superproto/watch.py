@@ -35,7 +35,7 @@ class WatchedRows:
     def _visit(self, function: Callable[..., tuple[Any, ...]], *aligned: Array) -> Iterator[tuple[Any, ...]]:
         # A device brings what is bound in a partial to itself, so the function must stay one.
         inner, bound = (function.func, function.keywords) if isinstance(function, partial) else (function, {})
-        name = _WORDS.get(inner.__name__, "pass")
+        name = _WORDS.get(_innermost(function).__name__, "pass")
         start = told = perf_counter()
         done = 0
 
@@ -52,6 +52,13 @@ class WatchedRows:
                 left = (now - start) * (self.n_rows - done) / done
                 _say(f"{name}: {done / self.n_rows:.0%} of {self.n_rows} rows, about {left:.0f} s left")
             yield result
+
+
+def _innermost(function: Any) -> Any:
+    """What a pass computes, under what prepares its rows."""
+    if not isinstance(function, partial):
+        return function
+    return _innermost(function.keywords.get("function", function.func))
 
 
 def watched(X: Any) -> WatchedRows:

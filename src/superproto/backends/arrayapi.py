@@ -58,6 +58,8 @@ class DeviceRows:
             # torch shares memory and warns of what is read-only.
             owned = np.ascontiguousarray(value) if value.flags.writeable else value.copy()
             return self.xp.asarray(owned, device=self.array.device)
+        if isinstance(value, partial):
+            return self._with_small_arrays(value)
         if is_dataclass(value) and not isinstance(value, type):
             moved: dict[str, Any] = {entry.name: self._there(getattr(value, entry.name)) for entry in fields(value)}
             return replace(value, **moved)

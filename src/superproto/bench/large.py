@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from superproto.bench.breakdown import fit_in_parts
 from superproto.bench.data import IMAGENET, Size, write_features
 from superproto.bench.entries import Entry, context
+from superproto.bench.parts import fit_in_parts
 from superproto.errors import UserError
 from superproto.measuring import measure_rates, peak_memory
 

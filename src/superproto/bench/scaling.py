@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from superproto.bench.breakdown import Ledger, LedgerRows, fit_in_parts
 from superproto.bench.data import Size, cub_sized, synthetic, write_features
 from superproto.bench.entries import Entry, entry_of
+from superproto.bench.parts import Ledger, LedgerRows, fit_in_parts
 from superproto.hpl import HPL
 from superproto.measuring import Rates, exponent, peak_memory, time_together
 from superproto.rows import Array, rows_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from superproto.bench.breakdown import PARTS
 from superproto.bench.entries import Entry
+from superproto.bench.parts import PARTS
 
 __all__ = ["SPEED_BLOCKS"]
 

@@ -58,9 +58,7 @@ def fit(
     ] = None,
     labels: Annotated[
         Path | None,
-        typer.Option(
-            "--labels", metavar="CSV", help="PACK is then a file of features, left on the disk."
-        ),
+        typer.Option("--labels", metavar="CSV", help="PACK is then a file of features, left on the disk."),
     ] = None,
     classes: Annotated[
         Path | None, typer.Option("--classes", metavar="FILE", help="With --labels: one description per class.")

@@ -67,7 +67,7 @@ class LedgerRows:
         return LedgerRows(self.rows.select(index, dtype), self.ledger)
 
     def visit(self, function: Callable[..., tuple[Any, ...]], *aligned: Array) -> Iterator[tuple[Any, ...]]:
-        name, bound = _name(function), function.keywords if isinstance(function, partial) else {}
+        name, bound = _named(function)
         spent = self.ledger.setdefault(name, Spent())
         spent.visits += 1
         spent.products += _products(name, bound, aligned, self.n_rows, self.n_columns)
@@ -98,9 +98,12 @@ def fit_in_parts(X: Any, y: Array, A: Array, rates: Rates, **options: Any) -> tu
     return model, {"seconds": {**seconds, "fit": total}, "floor": floor, "visits": visits}
 
 
-def _name(function: Callable[..., Any]) -> str:
-    inner = function.func if isinstance(function, partial) else function
-    return str(inner.__name__)
+def _named(function: Any) -> tuple[str, dict[str, Any]]:
+    """What a pass computes, and the small arrays bound in it; a function of a function's rows counts as the latter."""
+    bound = function.keywords if isinstance(function, partial) else {}
+    if "function" in bound:
+        return _named(bound["function"])
+    return (function.func if isinstance(function, partial) else function).__name__, bound
 
 
 def _products(name: str, bound: dict[str, Any], aligned: tuple[Array, ...], n: int, d: int) -> float:
