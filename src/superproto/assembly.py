@@ -198,7 +198,7 @@ class Assembly:
     def _unseen_advantage(self) -> float:
         """b0: what a predicted prototype lacks against a learned one, from the labeled rows alone."""
         seen = self.problem.seen
-        means = self.sums[seen] / self.counts[seen, None]
+        means = normalized(self.sums[seen], self.sums[seen])
         chosen = np.unique(np.linspace(0, self.labeled.n - 1, CALIBRATION_ROWS).astype(np.int64))
         column = np.cumsum(seen) - 1
         classes = column[self.labels[chosen]]
@@ -256,6 +256,8 @@ class Assembly:
         P = np.zeros_like(self.sums)
         P[seen] = self.sums[seen] / self.counts[seen, None]
         ridge = CENTERED_RIDGE if choices.unit else start.RIDGE
+        if choices.unit:
+            P = normalized(P, P)
         P[~seen] = start.predict_prototypes(self.A[seen], P[seen], self.A[~seen], ridge)
         if choices.unit:
             P = normalized(P, P)

@@ -26,7 +26,7 @@ from superproto.methods import find_method
 from superproto.rows import Array, ArrayRows
 from superproto.task import Task
 from superproto.tuning import score_of
-from superproto.whitening import apply_metric, learn_metric
+from superproto.whitening import apply_metric, learn_metric, roots_help
 
 __all__ = ["Attribute", "Drop", "Report", "inspect_attributes", "visibility", "write_report"]
 
@@ -112,7 +112,8 @@ def visibility(task: Task, ridge: float = 1.0) -> tuple[Array, Array]:
     hidden = np.isin(truth, task.unseen_classes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        metric = learn_metric(ArrayRows(task.X), task.y, len(task.semantics))
+        given = ArrayRows(task.X)
+        metric = learn_metric(given, task.y, len(task.semantics), root=roots_help(given))
     X = np.concatenate([part for (part,) in ArrayRows(rows).visit(lambda chunk: (apply_metric(metric, chunk),))])
     A = np.asarray(task.semantics, dtype=np.float64)
     trained, labels = X[~hidden], truth[~hidden]

@@ -25,7 +25,7 @@ from superproto.inputs import Problem, check_problem, fingerprint
 from superproto.modelfile import save_model
 from superproto.rows import Array, Rows, add_up, gather, rows_of
 from superproto.stopwatch import span
-from superproto.whitening import Metric, apply_metric, learn_metric
+from superproto.whitening import Metric, apply_metric, learn_metric, roots_help
 
 FLOATS = [np.float64, np.float32, np.float16]
 # Beyond this, label_distributions_ is sparse, without probabilities that do not show in six digits.
@@ -194,8 +194,9 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
         shrinkage = None if self.whiten is True else float(self.whiten)
         if shrinkage is not None and not 0 <= shrinkage < np.inf:
             raise UserError(f"whiten is {self.whiten}, but it is True, False, or a shrinkage of at least 0.")
+        rows = rows_of(X)
         with span("whiten"):
-            return learn_metric(rows_of(X), problem.labels, problem.n_classes, shrinkage)
+            return learn_metric(rows, problem.labels, problem.n_classes, shrinkage, root=roots_help(rows))
 
     def _prepare(self, X: Any) -> Array:
         (rows,), _ = gather(rows_of(X).visit(partial(_apply, metric=self.metric_)), strung=1)

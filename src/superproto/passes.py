@@ -63,6 +63,23 @@ def inspect(chunk: Array) -> tuple[Any, Any]:
     return wrong, int(bool(xp.any(chunk != 0)))
 
 
+def negative(chunk: Array) -> tuple[Any]:
+    """Whether any value is below zero."""
+    return (int(bool(namespace(chunk).any(chunk < 0))),)
+
+
+def of_roots(chunk: Array, *aligned: Any, function: Any) -> tuple[Any, ...]:
+    """What a function says of the square roots of the rows; what is below zero counts as zero."""
+    found: tuple[Any, ...] = function(rooted(chunk), *aligned)
+    return found
+
+
+def rooted(chunk: Array) -> Array:
+    """Square roots, entry by entry."""
+    xp = namespace(chunk)
+    return xp.sqrt(xp.clip(chunk, 0, None))
+
+
 def as_they_are(chunk: Array) -> tuple[Array]:
     """The rows themselves."""
     return (chunk,)

@@ -41,7 +41,7 @@ class Samples:
     """Rows behind a metric. Everything below reads them chunk by chunk."""
 
     def __init__(self, rows: Rows, metric: Metric) -> None:
-        self.rows = rows
+        self.rows = metric.through(rows)
         self.metric = metric
         self.n = rows.n_rows
         self.scale, self.shift = self._lengths()
@@ -57,7 +57,10 @@ class Samples:
 
     def some(self, index: Array) -> Samples:
         """The samples of an ascending index."""
-        return Samples(self.rows.select(index), self.metric)
+        some = copy.copy(self)
+        some.rows, some.n, some._cache = self.rows.select(index), len(index), None
+        some.scale, some.shift = self.scale[index], self.shift[index]
+        return some
 
     def lengths(self) -> Array:
         """(N,) n, the length of a whitened row before its last normalization."""

@@ -34,6 +34,8 @@ def undo(metric: Metric, rows: Array) -> Array:
 def continued(state: State, previous: Any, names: Array, allowed: Array, metric: Metric, unit: bool) -> State:
     """The state with what the earlier model knows of the classes that are still there."""
     _check(previous, state.P.shape[1])
+    if previous.metric_.root != metric.root:
+        return state
     row_of = {name: row for row, name in enumerate(previous.classes_.tolist())}
     pairs = [(row, row_of[name]) for row, name in enumerate(names.tolist()) if name in row_of]
     if not pairs:
