@@ -64,6 +64,13 @@ features = "raw"
 params = { ridge = 0.2 }
 figures = { prototypes = 50.0 }
 own = {}
+[[reference]]
+data = "small.npz"
+features = "whitened"
+shrinkage = 0.1
+params = { ridge = 0.2 }
+figures = { prototypes = 60.0 }
+own = {}
 """
 
 
@@ -171,11 +178,15 @@ def test_an_interrupted_run_goes_on_and_comes_to_the_same_table(
     assert run_plan(plan, folder, path) == 0
 
 
-def test_whitening_once_for_all_methods_changes_no_answer(tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", ["eszsl", "hpl-published"])
+@pytest.mark.parametrize("shift", [0.0, 10.0])
+def test_whitening_once_for_all_methods_changes_no_answer(tmp_path: Path, method: str, shift: float) -> None:
     task = make_task(n_seen=8, n_unseen=4, n_features=10, samples_per_class=9, separation=1.5)
+    task = replace(task, X=task.X + shift)
+    assert (task.X < 0).any() == (shift == 0), "features that are never negative are prepared by another rule"
     ready = whiten(task)
-    shared = run([Run(task, "eszsl", {"whiten": True}, whitened=ready)], tmp_path / "a.jsonl", keep_right=True)[0]
-    alone = run([Run(task, "eszsl", {"whiten": True})], tmp_path / "b.jsonl", keep_right=True)[0]
+    shared = run([Run(task, method, {"whiten": True}, whitened=ready)], tmp_path / "a.jsonl", keep_right=True)[0]
+    alone = run([Run(task, method, {"whiten": True})], tmp_path / "b.jsonl", keep_right=True)[0]
     assert shared.key == alone.key
     assert shared.scores["right"] == alone.scores["right"]
     assert shared.breakdown["whiten"] == ready.seconds
@@ -196,11 +207,12 @@ def test_references_are_run_once_and_are_no_rows(
     plan: ZooPlan, folder: Path, records: list[Record], tmp_path: Path
 ) -> None:
     path = tmp_path / "r.jsonl"
-    assert run_references(plan, folder, path) == 1
+    assert run_references(plan, folder, path) == 2
     assert run_references(plan, folder, path) == 0
     assert to_markdown(board_of(plan, [*records, *read(path)])) == to_markdown(board_of(plan, records))
     block = BOARD_BLOCKS["leaderboard-references"](Standing([*records, *read(path)], plan))
-    assert f"| 50.0 | {100 * read(path)[0].scores['per_class_accuracy']:.1f} |" in block
+    for figure, record in zip((50, 60), read(path)):
+        assert f"| {figure}.0 | {100 * record.scores['per_class_accuracy']:.1f} |" in block
 
 
 # -- standings -----------------------------------------------------------------------------------------------------
@@ -373,7 +385,7 @@ def test_running_again_through_the_verb_runs_nothing_new(call: Any, folder: Path
     (tmp_path / "r.jsonl").write_bytes((folder / "whole.jsonl").read_bytes())
     code, out, err = call("--run", "--data", folder, "--records", tmp_path / "r.jsonl", "--setting", "zsl")
     assert code == 0
-    assert "1 new runs." in out, "the reference alone"
+    assert "2 new runs." in out, "the references alone"
     assert "prototypes, seed 0" in err
 
 

@@ -111,7 +111,7 @@ def references_block(standing: Standing) -> str:
     results, board = Results(standing.records), standing.board
     rows = []
     for entry in standing.plan.references:
-        found = results.score(entry.data.name, entry.method, entry.params)
+        found = results.score(entry.task, entry.method, entry.params)
         own = board.cells[Column(entry.data, entry.features, "zsl")][entry.method]
         here = "not run" if found is None else f"{100 * found.mean:.1f}"
         gap = "" if found is None else f"{100 * found.mean - entry.figure:+.1f}".replace("-", "−")

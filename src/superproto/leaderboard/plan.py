@@ -52,13 +52,23 @@ class Skip:
 
 @dataclass(frozen=True)
 class Reference:
-    """A figure, in percent, that somebody else's code reached, and the parameters that repeat its preparation here."""
+    """A figure, in percent, that somebody else's code reached, and what repeats its preparation here.
+
+    `shrinkage`: of the whitening that the features get before, without roots; None: they stay as they are.
+    """
 
     data: Data
     features: str
     method: str
     figure: float
     params: dict[str, Any]
+    shrinkage: float | None = None
+
+    @property
+    def task(self) -> str:
+        """What its record calls the task."""
+        said = "" if self.shrinkage is None else f", whitened with shrinkage {self.shrinkage:g}"
+        return f"{self.data.name}{said}"
 
 
 @dataclass(frozen=True)
@@ -142,4 +152,5 @@ def _references(entries: Iterable[dict[str, Any]], data: Mapping[str, Data]) -> 
     for entry in entries:
         for method, figure in entry["figures"].items():
             params = {"whiten": False, **entry["params"], **entry["own"].get(method, {})}
-            yield Reference(data[entry["data"]], entry["features"], method, figure, params)
+            place = data[entry["data"]], entry["features"]
+            yield Reference(*place, method, figure, params, entry.get("shrinkage"))

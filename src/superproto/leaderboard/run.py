@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
@@ -14,8 +15,9 @@ from ..errors import UserError
 from ..paper.plan import Shelf
 from ..records import PathLike, Record, check_writable, key_of, read
 from ..task import Task
+from ..whitening import WithinClassWhitening
 from .choice import Choice, choose, question
-from .plan import REFERENCE, SETTINGS, Part, ZooPlan
+from .plan import REFERENCE, SETTINGS, Part, Reference, ZooPlan
 
 __all__ = ["run_plan", "run_references"]
 
@@ -98,11 +100,20 @@ def run_plan(
 def run_references(plan: ZooPlan, folder: PathLike, records: PathLike, step: Step = lambda text: None) -> int:
     """Run whatever of the plan's references is not recorded; the number of new runs."""
     here = [entry for entry in plan.references if (Path(folder) / entry.data.find).exists()]
-    shelves = {entry.data: Shelf(entry.data, Path(folder)) for entry in here}
+    tasks = {entry.task: _reference_task(entry, Path(folder)) for entry in {e.task: e for e in here}.values()}
     count = _Counter(len(here), step)
-    entries = (Run(shelves[entry.data].task("zsl"), entry.method, entry.params, 0, REFERENCE) for entry in here)
+    entries = (Run(tasks[entry.task], entry.method, entry.params, 0, REFERENCE) for entry in here)
     benchmark.run(entries, records, on_record=count.heard, limit=plan.limit)
     return count.new
+
+
+def _reference_task(entry: Reference, folder: Path) -> Task:
+    """The ZSL task with the features that the reference had."""
+    task = Shelf(entry.data, folder).task("zsl")
+    if entry.shrinkage is None:
+        return task
+    whitened = WithinClassWhitening(entry.shrinkage).fit(task.X, task.y).transform(task.X)
+    return replace(task, X=whitened, name=entry.task)
 
 
 def _entries(
