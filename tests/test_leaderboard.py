@@ -203,6 +203,17 @@ def test_a_run_that_takes_too_long_is_recorded_as_such(plan: ZooPlan, tmp_path: 
     assert cells[Column(plan.data[0], "whitened", "zsl")]["ale"] == Cell(missing="not finished within 0.01 s")
 
 
+def test_again_runs_what_is_recorded_with_the_choices_that_were_made(
+    plan: ZooPlan, folder: Path, records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes((folder / "whole.jsonl").read_bytes())
+    monkeypatch.setattr(tuning, "tune", lambda *a, **k: pytest.fail("a choice was made again"))
+    assert run_plan(plan, folder, path, methods=["kmeans"], features=["whitened"], again=True) == 2
+    assert len(read(path)) == len(records) + 2
+    assert to_markdown(board_of(plan, read(path))) == to_markdown(board_of(plan, records))
+
+
 def test_references_are_run_once_and_are_no_rows(
     plan: ZooPlan, folder: Path, records: list[Record], tmp_path: Path
 ) -> None:

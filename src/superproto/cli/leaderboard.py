@@ -37,6 +37,9 @@ def leaderboard(
     methods: Annotated[
         list[str] | None, typer.Option("--method", "-m", metavar="NAME", help="--run this method only. Repeatable.")
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="--run what is recorded too; choices of parameters stay.")
+    ] = False,
     seeds: Annotated[
         int | None, typer.Option("--seeds", min=1, help="--run at most so many seeds of a method for now.")
     ] = None,
@@ -64,7 +67,7 @@ def leaderboard(
         with steps() as step:
             only = {"methods": methods or (), "data": packs or (), "features": features or ()}
             shorter = replace(chosen, seeds=min(seeds or chosen.seeds, chosen.seeds))
-            new = run_plan(shorter, data, records, **only, step=step)
+            new = run_plan(shorter, data, records, **only, again=again, step=step)
             new += 0 if any(only.values()) else run_references(chosen, data, records, step)
         screen.show(f"{new} new runs.")
     if not records.exists():

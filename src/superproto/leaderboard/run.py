@@ -76,9 +76,13 @@ def run_plan(
     methods: Collection[str] = (),
     data: Collection[str] = (),
     features: Collection[str] = (),
+    again: bool = False,
     step: Step = lambda text: None,
 ) -> int:
-    """Run whatever of the plan (or of these methods, data sets, features) is not recorded; the number of new runs."""
+    """Run whatever of the plan (or of these methods, data sets, features) is not recorded; the number of new runs.
+
+    `again` runs what is recorded too, with the parameters that were chosen then; the newest record of a run counts.
+    """
     if not Path(folder).is_dir():
         raise UserError(f"{folder} is not a folder. Give the folder of the packs with --data.")
     check_writable(records)
@@ -93,7 +97,7 @@ def run_plan(
     for first in (True, False):
         for part in here:
             entries = _entries(plan, part, Path(folder), wanted, choices, first)
-            benchmark.run(entries, records, on_record=count.heard, limit=plan.limit, keep_right=True)
+            benchmark.run(entries, records, on_record=count.heard, limit=plan.limit, keep_right=True, again=again)
     return count.new
 
 
