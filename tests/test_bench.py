@@ -58,7 +58,8 @@ def quick(monkeypatch):
     monkeypatch.setattr(scaling, "BASE", SMALL)
     monkeypatch.setattr(scaling, "POOLS", (200, 400))
     monkeypatch.setattr(scaling, "FEATURES", (24, 48))
-    monkeypatch.setattr(scaling, "SAMPLES", (400, 800))
+    monkeypatch.setattr(scaling, "CLASSES", (5, 10))
+    monkeypatch.setattr(scaling, "POOLS_ON_DISK", (400, 800))
 
 
 def test_studies_are_entries_that_say_what_they_kept(quick, tmp_path):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from superproto.errors import UserError
-from superproto.rows import Rows
+from superproto.rows import ArrayRows, Rows
 
 __all__ = ["as_rows"]
 
@@ -20,11 +20,14 @@ __all__ = ["as_rows"]
 def as_rows(X: Any) -> Rows | None:
     """Samples that are no array in memory, ready to be visited; None for what NumPy and scikit-learn can hold.
 
-    Known are Dask, Zarr, HDF5, Arrow, torch and CuPy arrays, names of files, and iterables of chunks.
+    Known are memory-mapped, Dask, Zarr, HDF5, Arrow, torch and CuPy arrays, names of files, and iterables of chunks.
     """
     if hasattr(X, "visit"):
         rows: Rows = X
         return rows
+    if isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub":
+        # scikit-learn would convert integers into an array of eight times their size.
+        return ArrayRows(X)
     family = type(X).__module__.split(".")[0]
     if family in _OPENERS:
         return _OPENERS[family](X)

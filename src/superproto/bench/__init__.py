@@ -31,9 +31,8 @@ STUDIES: dict[str, Callable[[Path, Rates], Entry]] = {
 
 def bench(folder: Path, only: Sequence[str] | None = None) -> Iterator[Entry]:
     """The entries of the studies, one after the other; ``folder`` holds the data packs, where there are any."""
-    rates = measure_rates()
     for name in only or STUDIES:
-        start = perf_counter()
+        start, rates = perf_counter(), measure_rates()
         with warnings.catch_warnings():
             # A bench measures time: what the labels of random data look like is of no interest here.
             warnings.simplefilter("ignore")

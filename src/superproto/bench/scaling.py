@@ -19,10 +19,11 @@ from superproto.rows import Array, rows_of
 __all__ = ["breakdown", "growth", "memory", "outer_iteration"]
 
 REPEATS = 5
-BASE = Size(labeled=2000, pool=4000, features=128, seen=40, unseen=20, attributes=32)
+BASE = Size(labeled=4000, pool=4000, features=256, seen=100, unseen=50, attributes=64)
 POOLS = (10_000, 30_000, 100_000, 300_000)
 FEATURES = (256, 512, 1024)
-SAMPLES = (200_000, 400_000, 800_000)
+CLASSES = (50, 200, 800)
+POOLS_ON_DISK = (400_000, 600_000, 800_000)
 
 
 def breakdown(folder: Path, rates: Rates) -> Entry:
@@ -70,7 +71,7 @@ def growth(folder: Path, rates: Rates) -> Entry:
     curves: dict[str, dict[str, list[float]]] = {
         "pool": _curve(POOLS, lambda n: _ten_iterations(BASE._replace(pool=n)) - fixed),
         "features": _curve(FEATURES, lambda d: _ten_iterations(BASE._replace(features=d))),
-        "unseen classes": _curve((20, 80, 320), lambda n: _ten_iterations(BASE._replace(unseen=n))),
+        "unseen classes": _curve(CLASSES, lambda n: _ten_iterations(BASE._replace(unseen=n))),
         "super-prototypes": _curve(counts, lambda q: _ten_iterations(BASE, theta=q / classes)),
     }
     exponents = {name: exponent(curve["sizes"], curve["seconds"]) for name, curve in curves.items()}
@@ -89,15 +90,15 @@ def _ten_iterations(size: Size, **options: Any) -> float:
 
 
 def memory(folder: Path, rates: Rates) -> Entry:
-    """Anonymous memory of a fit on a memory-mapped file, as the number of samples grows."""
+    """Anonymous memory of a fit on a memory-mapped file, as the pool grows beyond what is kept of its scores."""
     found: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "x.npy"
-        for n in SAMPLES:
-            y, _, A = write_features(path, Size(n // 2, n // 2, 64, 200, 200, 32))
+        for n in POOLS_ON_DISK:
+            y, _, A = write_features(path, Size(20_000, n, 64, 200, 200, 32))
             with peak_memory() as taken:
-                HPL(max_iter=2).fit(np.load(path, mmap_mode="r"), y, semantics=A)
-            found[f"{n} samples"] = taken["peak"] - taken["before"]
+                HPL(max_iter=2, prior=None).fit(np.load(path, mmap_mode="r"), y, semantics=A)
+            found[f"{n:,} pool samples"] = taken["peak"] - taken["before"]
     first, *_, last = found.values()
-    per_sample = (last - first) / (SAMPLES[-1] - SAMPLES[0])
+    per_sample = (last - first) / (POOLS_ON_DISK[-1] - POOLS_ON_DISK[0])
     return {"sizes": {"features": 64, "classes": 400}, "bytes": found, "ratios": {"bytes per sample": per_sample}}
