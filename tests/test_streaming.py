@@ -46,10 +46,12 @@ def test_a_stopped_run_goes_on_with_the_first_missing_part(model, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         stream_labels(model, X, tmp_path / "labels", part_rows=100, progress=stop)
+    (tmp_path / "labels" / ".part-0000002.parquet.1234.part").write_text("a run was killed here")
     seen = []
     done = stream_labels(model, X, tmp_path / "labels", part_rows=100, progress=lambda *told: seen.append(told))
     assert done.found == 200
     assert seen[0] == (300, len(X))
+    assert not list((tmp_path / "labels").glob(".*"))
     assert labels_in(tmp_path / "labels") == [str(label) for label in model.predict(X)]
 
 

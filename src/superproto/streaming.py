@@ -101,6 +101,9 @@ def _claim(place: Path, plan: dict[str, Any]) -> None:
             same = False
         if not same:
             raise UserError(f"{place} holds labels of another model or other rows. Give another folder.")
+        for begun in place.glob(".part-*.parquet.*.part"):
+            # A run that was killed left it half written.
+            begun.unlink(missing_ok=True)
         return
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise UserError(f"{place} exists and is no folder of labels. Give another name.")

@@ -165,12 +165,18 @@ def predict(
 
 def _predict_parts(model: Path, features: Path, output: Path, reject: bool, as_json: bool) -> None:
     import sys
+    from time import perf_counter
 
     from superproto.persistence import load_model
     from superproto.streaming import stream_labels
 
+    told: list[tuple[int, float]] = []
+
     def tell(done: int, total: int) -> None:
-        print(f"{done} of {total} rows", file=sys.stderr, flush=True)
+        told.append((done, perf_counter()))
+        (first, start), (_, now) = told[0], told[-1]
+        left = f", about {(now - start) * (total - done) / (done - first):.0f} s left" if done > first else ""
+        print(f"{done} of {total} rows{left}", file=sys.stderr, flush=True)
 
     streamed = stream_labels(load_model(model), features, output, reject=reject, progress=tell)
     if as_json:
