@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from superproto import HPL
 from superproto.assembly import Assembly
+from superproto.choices import choices_of
 from superproto.datasets import digits, make_task
 from superproto.rows import ArrayRows
 from superproto.solver import loop
@@ -166,7 +167,7 @@ def test_an_empty_class_is_restarted_where_that_lowers_the_objective():
     task = task_for("zsl", separation=3.0)
     model = HPL.as_published(whiten=True)
     X, problem = model._check(task.X, task.y, task.semantics, None)
-    assembly = Assembly(model._choices(problem, model.init), ArrayRows, X, problem, model._metric(X, problem))
+    assembly = Assembly(choices_of(model, problem, model.init), ArrayRows, X, problem, model._metric(X, problem))
     first = assembly.first_state()
     lost = int(np.flatnonzero(~problem.seen)[0])
     P = first.P.copy()

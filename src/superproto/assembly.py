@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax, xlogy
+from scipy.special import xlogy
 
+from superproto import generalized
+from superproto.choices import Choices
 from superproto.errors import UserError
 from superproto.inputs import Problem
 from superproto.rows import Array, Rows
 from superproto.samples import Samples, labeled_and_pool
-from superproto.solver import calibration, start
+from superproto.solver import start
 from superproto.solver.blocks import Spectrum, spectrum_of_gram, spectrum_of_rows, update_codes
 from superproto.solver.formulations import Bidirectional, Formulation, Given, Published, Softness, Spherical, State
 from superproto.solver.spherical import normalized
@@ -24,7 +25,6 @@ from superproto.whitening import Metric, unit_rows
 SMALL_POOL_PULL = 100.0
 SHARE_PSEUDO_COUNT = 20.0
 CENTERED_RIDGE = 0.3
-CALIBRATION_ROWS = 4000
 EVENNESS = (0.6, 0.85)
 
 
@@ -32,28 +32,6 @@ def describe(semantics: Array, *, centered: bool) -> Array:
     """Descriptions as unit rows; about their mean when centered, so that what all classes share does not count."""
     rows = unit_rows(semantics - semantics.mean(axis=0)) if centered and len(semantics) > 2 else unit_rows(semantics)
     return rows if rows.any(axis=1).all() else unit_rows(semantics)
-
-
-@dataclass(frozen=True)
-class Choices:
-    """The estimator's parameters in the solver's terms."""
-
-    beta: float
-    lam: float
-    gamma: float
-    q: int
-    bidirectional: bool
-    unit: bool
-    init: Any
-    alternate: bool
-    dictionary_solver: str
-    discriminative: float
-    alignment_scale: float | None
-    prior: Any
-    temperature: float
-    relaxation: float
-    code_ridge: float
-    seed: int | None
 
 
 class Assembly:
@@ -71,14 +49,15 @@ class Assembly:
         self.counts, self.sums = self.labeled.class_sums(self.labels, problem.n_classes)
         self.A = describe(problem.semantics, centered=choices.unit)
         self.is_soft = choices.unit and choices.temperature > 0
-        self.temperature = choices.temperature * self._compactness()
+        self.compactness = self._compactness()
+        self.temperature = choices.temperature * self.compactness
         self.start = self._start()
         self.expected = self._expected_evidence()
-        self.model = self._model(self._given())
+        self.model = self.formulation(self._given())
         if self.is_soft and self._is_generalized():
-            self.model = self._settle(self.model)
+            self.model, self.start = generalized.settle(self, self.model)
 
-    def _model(self, given: Given) -> Formulation:
+    def formulation(self, given: Given) -> Formulation:
         if self.choices.bidirectional:
             return Bidirectional(given)
         if not self.choices.unit:
@@ -94,16 +73,16 @@ class Assembly:
     def _given(self) -> Given:
         choices, problem = self.choices, self.problem
         spectra, constant = self._spectra()
-        generalized = self.is_soft and self._is_generalized()
+        among_seen = self.is_soft and self._is_generalized()
         offset = np.zeros(problem.n_classes)
-        if generalized:
-            offset[~problem.seen] = self._unseen_advantage()
+        if among_seen:
+            offset[~problem.seen] = generalized.unseen_advantage(self, CENTERED_RIDGE)
         return Given(
             A=self.A, seen=problem.seen, allowed=problem.allowed, counts=self.counts, sums=self.sums, pool=self.pool,
             unit=choices.unit, kappa=self._alignment_weights(), beta=choices.beta, lam=choices.lam,
             gamma=choices.gamma, discriminative=choices.discriminative, ridge=self._code_ridge(),
             dictionary_solver=choices.dictionary_solver, spectra=spectra, constant=constant, offset=offset,
-            held=problem.seen & problem.allowed & generalized,
+            held=problem.seen & problem.allowed & among_seen,
         )  # fmt: skip
 
     def _compactness(self) -> float:
@@ -114,8 +93,8 @@ class Assembly:
     def _expected_evidence(self) -> float:
         """e: the pull of the pool on a class of average size, in unit vectors; that of the labels without a pool."""
         if self.pool is None:
-            return float(self.counts[self.problem.seen].mean()) * self._compactness()
-        return self.pool.n / int(self.problem.allowed.sum()) * self._compactness()
+            return float(self.counts[self.problem.seen].mean()) * self.compactness
+        return self.pool.n / int(self.problem.allowed.sum()) * self.compactness
 
     def _alignment_weights(self) -> Array:
         """(C,) kappa_j: the pull of a class's code; 1 for every class as printed in the paper.
@@ -128,11 +107,11 @@ class Assembly:
         if scale is None:
             return np.ones(self.problem.n_classes)
         seen, e = self.problem.seen, self.expected
-        pull = np.where(seen, scale * self.counts[seen].mean() * self._compactness(), self._pull_of(e))
+        pull = np.where(seen, scale * self.counts[seen].mean() * self.compactness, self.pull_of(e))
         lengths = np.linalg.norm(self.start.Z @ self.start.D_v, axis=1) if self.choices.unit else np.ones(len(seen))
         return np.maximum(pull / np.maximum(lengths, 1e-3), np.finfo(np.float64).tiny)
 
-    def _pull_of(self, evidence: float) -> float:
+    def pull_of(self, evidence: float) -> float:
         scale = self.choices.alignment_scale or 0.0
         return scale * evidence + (SMALL_POOL_PULL / (1 + self.expected) ** 2 if self.choices.unit else 0.0)
 
@@ -192,57 +171,6 @@ class Assembly:
         effective = float(np.exp(-xlogy(shares, shares).sum())) / len(columns)
         low, high = EVENNESS
         return float(np.clip((effective - low) / (high - low), 0.0, 1.0))
-
-    # -- the generalized setting -----------------------------------------------------------------------------------
-
-    def _unseen_advantage(self) -> float:
-        """b0: what a predicted prototype lacks against a learned one, from the labeled rows alone."""
-        seen = self.problem.seen
-        means = normalized(self.sums[seen], self.sums[seen])
-        chosen = np.unique(np.linspace(0, self.labeled.n - 1, CALIBRATION_ROWS).astype(np.int64))
-        column = np.cumsum(seen) - 1
-        classes = column[self.labels[chosen]]
-        lengths = self.labeled.lengths()
-        rows = self.labeled.some(chosen).materialize().astype(np.float64)
-        plain = self.labeled.plain_sums(self.labels, self.problem.n_classes)
-        labeled = calibration.LabeledRows(
-            rows * lengths[chosen][:, None], classes, plain[seen] / self.counts[seen, None], self.counts[seen],
-            whitened=self.labeled.metric.mean is not None,
-        )  # fmt: skip
-        own = self.sums[seen][classes] - rows
-        left_out = start.predict_left_out(self.A[seen], means, CENTERED_RIDGE)[classes]
-        return calibration.unseen_advantage(
-            labeled, self.start.P[seen], self.start.P[~seen], normalized(own, rows), normalized(left_out, rows)
-        )
-
-    def _settle(self, model: Formulation) -> Formulation:
-        """Stage 0: find the unseen share at the start; then fix pull and advantage of the unseen classes."""
-        given, seen = model.given, self.problem.seen
-        if self.pool is None:
-            return model
-        state = self.start
-        for _ in range(3):
-            state = model.assign(state)
-        unseen = ~seen & self.problem.allowed
-        evidence = float(state.masses[unseen].sum()) / int(unseen.sum()) * self._compactness()
-        pull = self._pull_of(evidence)
-        b0 = float(given.offset[unseen][0])
-        offset = given.offset.copy()
-        offset[unseen] = calibration.settled_advantage(b0, pull, evidence, self._own_share(state, given.offset))
-        lengths = np.linalg.norm(self.start.Z @ self.start.D_v, axis=1)
-        kappa = np.where(unseen, pull / np.maximum(lengths, 1e-3), given.kappa)
-        self.start = self.start._replace(prior=state.prior, log_scaling=state.log_scaling)
-        return self._model(replace(given, offset=offset, kappa=kappa))
-
-    def _own_share(self, state: State, offset: Array) -> float:
-        """sum Q^2 / sum Q over the unseen columns: how sure a sample taken for unseen is of its class."""
-        assert self.pool is not None
-        columns = np.flatnonzero(self.problem.allowed)
-        some = self.pool.some(np.unique(np.linspace(0, self.pool.n - 1, CALIBRATION_ROWS).astype(np.int64)))
-        scores = some.scores(state.P[columns]) + offset[columns]
-        Q = softmax(scores / self.temperature + state.log_scaling, axis=1)
-        Q = Q[:, ~self.problem.seen[columns]]
-        return float((Q**2).sum() / max(float(Q.sum()), 1e-12))
 
     # -- the start -------------------------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from superproto.assembly import Assembly, Choices
+from superproto.assembly import Assembly
 from superproto.checkpoints import Checkpoint, signature
-from superproto.errors import UserError
+from superproto.choices import choices_of, is_unit
 from superproto.estimator import NEGLIGIBLE, ZeroShotEstimator, ask_chunk
 from superproto.inputs import Problem, name_of
 from superproto.rows import Array, ArrayRows, gather, rows_of
@@ -195,7 +195,7 @@ class HPL(ZeroShotEstimator):
         """
         X, problem = self._check(X, y, semantics, class_names)
         X = watched(X) if self.verbose else X
-        choices = self._choices(problem, self.init if init is None else init)
+        choices = choices_of(self, problem, self.init if init is None else init)
         kept = None if self.checkpoint is None else Checkpoint(self.checkpoint, signature(self, choices.init))
         resumed = None if kept is None else kept.read()
         self._store_classes(problem)
@@ -244,69 +244,8 @@ class HPL(ZeroShotEstimator):
         rows, columns = doubt.nonzero()
         return labels, (doubt > 0).sum(axis=1), columns, doubt[rows, columns]
 
-    def _choices(self, problem: Problem, init: Any) -> Choices:
-        """The parameters, checked, as the solver takes them."""
-        for name in ("rho", "omega", "alpha"):
-            if not 0 <= getattr(self, name) < 1:
-                raise UserError(f"{name} is {getattr(self, name)}, but it must be at least 0 and below 1.")
-        for name, known in _OPTIONS.items():
-            value = init if name == "init" else getattr(self, name)
-            if isinstance(value, str) and value not in known:
-                raise UserError(f"{name} is '{value}', but it is one of {', '.join(known)}.")
-        if not 0 <= self.relaxation < 1:
-            raise UserError(f"relaxation is {self.relaxation}, but it must be at least 0 and below 1.")
-        for name in ("temperature", "discriminative_weight", "alignment_scale", "code_ridge", "tol"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < np.inf:
-                raise UserError(f"{name} is {value}, but it must be a finite number of at least 0.")
-        if self.max_iter < 1:
-            raise UserError(f"max_iter is {self.max_iter}, but at least 1 iteration is needed.")
-        return Choices(
-            beta=self.rho / (1 - self.rho),
-            lam=self.omega / (1 - self.omega),
-            gamma=self.alpha / (1 - self.alpha),
-            q=self._number_of_super_prototypes(problem),
-            bidirectional=self.variant == "hpl1",
-            unit=self.prototypes == "unit" and self.variant == "hpl",
-            init=init,
-            alternate=self.alternate,
-            dictionary_solver=self.dictionary_solver,
-            discriminative=float(self.discriminative_weight),
-            alignment_scale=self.alignment_scale,
-            prior=self.prior,
-            temperature=float(self.temperature),
-            relaxation=float(self.relaxation),
-            code_ridge=float(self.code_ridge),
-            seed=self._seed(),
-        )
-
-    def _number_of_super_prototypes(self, problem: Problem) -> int:
-        total, seen = problem.n_classes, int(problem.seen.sum())
-        if self.theta is None:
-            return seen
-        q = round(self.theta * total)
-        if not 1 <= q <= total:
-            raise UserError(
-                f"theta is {self.theta}, which makes {q} super-prototypes; {total} classes must make 1 to {total}."
-            )
-        if q == total and seen < total:
-            warnings.warn(
-                f"theta is {self.theta}: as many super-prototypes as classes explain any prototype, so nothing is "
-                "transferred from seen to unseen classes. Leave theta at None.",
-                UserWarning,
-                stacklevel=4,
-            )
-        return q
-
-    def _seed(self) -> int | None:
-        if self.random_state is None:
-            return None
-        if isinstance(self.random_state, (int, np.integer)):
-            return int(self.random_state)
-        return int(self.random_state.randint(2**31 - 1))
-
     def _schedule(self) -> Schedule:
-        unit = self.prototypes == "unit" and self.variant == "hpl"
+        unit = is_unit(self)
         return Schedule(
             max_iter=self.max_iter,
             tol=self.tol,
@@ -353,13 +292,3 @@ class HPL(ZeroShotEstimator):
                 UserWarning,
                 stacklevel=3,
             )
-
-
-_OPTIONS = {
-    "variant": ("hpl", "hpl1"),
-    "init": ("means", "kmeans", "affinity"),
-    "order": ("unseen", "seen"),
-    "dictionary_solver": ("blocks", "gradient"),
-    "prototypes": ("unit", "free"),
-    "prior": ("estimated", "uniform"),
-}

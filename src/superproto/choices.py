@@ -1,0 +1,113 @@
+"""CHECK: an estimator's parameters, in the solver's terms, or a sentence about the one that cannot be."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from superproto.errors import UserError
+from superproto.inputs import Problem
+
+_OPTIONS = {
+    "variant": ("hpl", "hpl1"),
+    "init": ("means", "kmeans", "affinity"),
+    "order": ("unseen", "seen"),
+    "dictionary_solver": ("blocks", "gradient"),
+    "prototypes": ("unit", "free"),
+    "prior": ("estimated", "uniform"),
+}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The estimator's parameters in the solver's terms."""
+
+    beta: float
+    lam: float
+    gamma: float
+    q: int
+    bidirectional: bool
+    unit: bool
+    init: Any
+    alternate: bool
+    dictionary_solver: str
+    discriminative: float
+    alignment_scale: float | None
+    prior: Any
+    temperature: float
+    relaxation: float
+    code_ridge: float
+    seed: int | None
+
+
+def choices_of(model: Any, problem: Problem, init: Any) -> Choices:
+    """The parameters of an HPL, checked, as the solver takes them."""
+    _check_shares(model)
+    for name, known in _OPTIONS.items():
+        value = init if name == "init" else getattr(model, name)
+        if isinstance(value, str) and value not in known:
+            raise UserError(f"{name} is '{value}', but it is one of {', '.join(known)}.")
+    for name in ("temperature", "discriminative_weight", "alignment_scale", "code_ridge", "tol"):
+        value = getattr(model, name)
+        if value is not None and not 0 <= value < np.inf:
+            raise UserError(f"{name} is {value}, but it must be a finite number of at least 0.")
+    if model.max_iter < 1:
+        raise UserError(f"max_iter is {model.max_iter}, but at least 1 iteration is needed.")
+    return Choices(
+        beta=model.rho / (1 - model.rho),
+        lam=model.omega / (1 - model.omega),
+        gamma=model.alpha / (1 - model.alpha),
+        q=_number_of_super_prototypes(model.theta, problem),
+        bidirectional=model.variant == "hpl1",
+        unit=is_unit(model),
+        init=init,
+        alternate=model.alternate,
+        dictionary_solver=model.dictionary_solver,
+        discriminative=float(model.discriminative_weight),
+        alignment_scale=model.alignment_scale,
+        prior=model.prior,
+        temperature=float(model.temperature),
+        relaxation=float(model.relaxation),
+        code_ridge=float(model.code_ridge),
+        seed=_seed(model.random_state),
+    )
+
+
+def is_unit(model: Any) -> bool:
+    """Prototypes on the sphere; HPL1's are always free."""
+    return bool(model.prototypes == "unit" and model.variant == "hpl")
+
+
+def _check_shares(model: Any) -> None:
+    for name in ("rho", "omega", "alpha", "relaxation"):
+        if not 0 <= getattr(model, name) < 1:
+            raise UserError(f"{name} is {getattr(model, name)}, but it must be at least 0 and below 1.")
+
+
+def _number_of_super_prototypes(theta: float | None, problem: Problem) -> int:
+    """q: as many as seen classes, or this share of all classes; all classes where none is seen."""
+    total, seen = problem.n_classes, int(problem.seen.sum())
+    if theta is None:
+        return seen or total
+    q = round(theta * total)
+    if not 1 <= q <= total:
+        raise UserError(f"theta is {theta}, which makes {q} super-prototypes; {total} classes must make 1 to {total}.")
+    if q == total and 0 < seen < total:
+        warnings.warn(
+            f"theta is {theta}: as many super-prototypes as classes explain any prototype, so nothing is "
+            "transferred from seen to unseen classes. Leave theta at None.",
+            UserWarning,
+            stacklevel=5,
+        )
+    return q
+
+
+def _seed(random_state: Any) -> int | None:
+    if random_state is None:
+        return None
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    return int(random_state.randint(2**31 - 1))
