@@ -85,6 +85,13 @@ def test_a_file_that_is_no_checkpoint_is_refused(content, tmp_path):
     assert path.read_bytes() == content
 
 
+def test_a_place_that_does_not_exist_is_refused_before_the_first_iteration(tmp_path):
+    told = []
+    with pytest.raises(UserError, match="nowhere is no folder"):
+        fitted(HPL(checkpoint=tmp_path / "nowhere" / "fit.checkpoint", callback=told.append))
+    assert told == []
+
+
 SCRIPT = """
 import sys
 import numpy as np

@@ -35,6 +35,9 @@ class Checkpoint:
         """Where the fit stood, or None when there is no file yet."""
         from safetensors import SafetensorError, safe_open
 
+        if not self.path.parent.is_dir():
+            # Before the first pass, not after the first iteration.
+            raise UserError(f"{self.path} cannot be written: {self.path.parent} is no folder. Choose another place.")
         if not self.path.exists():
             return None
         try:
@@ -42,7 +45,7 @@ class Checkpoint:
                 owner = (file.metadata() or {}).get(_KEY)
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         except (SafetensorError, OSError, ValueError, TypeError, KeyError) as error:
-            raise UserError(f"{self.path} is no checkpoint, or not a whole one ({error}). Delete it.") from None
+            raise UserError(f"{self.path} is no checkpoint, or not a whole one ({error}). Give another name.") from None
         if owner != self.owner:
             raise UserError(
                 f"{self.path} is the checkpoint of another fit: other data, descriptions or parameters. "
