@@ -256,6 +256,17 @@ def test_arrays_and_frames_are_left_to_scikit_learn():
 # -- the passes --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("kind", ["float16", "uint8"])
+def test_a_mapped_file_of_any_number_is_read_by_chunks_and_never_converted_whole(kind, tmp_path):
+    whole = np.clip(20 * X + 128, 0, 255).astype(kind)
+    rows = as_rows(as_memmap(whole, tmp_path))
+    assert isinstance(rows, ArrayRows)
+    assert rows.array.dtype == whole.dtype
+    mapped = HPL(max_iter=3).fit(as_memmap(whole, tmp_path), TASK.y, semantics=TASK.semantics)
+    held = HPL(max_iter=3).fit(whole.astype(np.float32), TASK.y, semantics=TASK.semantics)
+    np.testing.assert_array_equal(mapped.transduction_, held.transduction_)
+
+
 def test_a_selection_of_a_selection_is_the_rows_of_both(tmp_path):
     first, second = np.arange(3, 90, 2), np.array([0, 4, 5, 30])
     for rows in (rows_of(X), as_rows(as_chunks(X, tmp_path))):
