@@ -56,6 +56,7 @@ def quick(monkeypatch):
         monkeypatch.setattr(module, "cub_sized", lambda folder: synthetic(SMALL))
     monkeypatch.setattr(versus, "CUB", SMALL)
     monkeypatch.setattr(scaling, "BASE", SMALL)
+    monkeypatch.setattr(scaling, "ON_DISK", SMALL)
     monkeypatch.setattr(scaling, "POOLS", (200, 400))
     monkeypatch.setattr(scaling, "FEATURES", (24, 48))
     monkeypatch.setattr(scaling, "CLASSES", (5, 10))

@@ -23,6 +23,7 @@ BASE = Size(labeled=4000, pool=4000, features=256, seen=100, unseen=50, attribut
 POOLS = (10_000, 30_000, 100_000, 300_000)
 FEATURES = (256, 512, 1024)
 CLASSES = (50, 200, 800)
+ON_DISK = Size(labeled=20_000, pool=400_000, features=64, seen=200, unseen=200, attributes=32)
 POOLS_ON_DISK = (400_000, 600_000, 800_000)
 
 
@@ -95,10 +96,11 @@ def memory(folder: Path, rates: Rates) -> Entry:
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "x.npy"
         for n in POOLS_ON_DISK:
-            y, _, A = write_features(path, Size(20_000, n, 64, 200, 200, 32))
+            y, _, A = write_features(path, ON_DISK._replace(pool=n))
             with peak_memory() as taken:
                 HPL(max_iter=2, prior=None).fit(np.load(path, mmap_mode="r"), y, semantics=A)
             found[f"{n:,} pool samples"] = taken["peak"] - taken["before"]
     first, *_, last = found.values()
     per_sample = (last - first) / (POOLS_ON_DISK[-1] - POOLS_ON_DISK[0])
-    return {"sizes": {"features": 64, "classes": 400}, "bytes": found, "ratios": {"bytes per sample": per_sample}}
+    sizes = {"features": ON_DISK.features, "classes": ON_DISK.seen + ON_DISK.unseen}
+    return {"sizes": sizes, "bytes": found, "ratios": {"bytes per sample": per_sample}}
