@@ -169,6 +169,15 @@ def test_a_worker_that_dies_costs_a_retry_and_not_the_fit(client, in_memory, tmp
 
 
 @pytest.mark.extra
+def test_the_workers_of_a_scheduler_open_the_file_themselves(client, in_memory, tmp_path):
+    from superproto.backends.cluster import file_on_cluster
+
+    with file_on_cluster(as_file(X, tmp_path), client.scheduler.address) as rows:
+        model = HPL(max_iter=4).fit(rows, TASK.y, semantics=TASK.semantics)
+    assert_same(model, in_memory)
+
+
+@pytest.mark.extra
 def test_a_cluster_names_the_chunk_that_cannot_be_read(client):
     from dask import delayed
 

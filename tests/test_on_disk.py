@@ -77,16 +77,6 @@ def test_what_a_table_marks_as_test_is_asked_about_and_the_inductive_setting_nev
 
 
 @pytest.mark.extra
-def test_a_cluster_reads_the_file_itself(tmp_path):
-    pytest.importorskip("distributed")
-    features, (labels, classes) = write_features("npy", tmp_path), write_tables(tmp_path)
-    model = str(tmp_path / "m.model")
-    assert run(["fit", features, "--labels", labels, "--classes", classes, "-o", model, "--scheduler", "local"]) == 0
-    expected = HPL().fit(X, TASK.y, semantics=TASK.semantics).transduction_
-    assert (load_model(model).transduction_ == NAMES[expected]).all()
-
-
-@pytest.mark.extra
 def test_parts_keep_the_names_of_rows(tmp_path):
     pq = pytest.importorskip("pyarrow.parquet")
     features, (labels, classes) = write_features("parquet", tmp_path), write_tables(tmp_path)
