@@ -39,7 +39,7 @@ def foundation_block(entries: Entries) -> str:
     for data in dict.fromkeys(name.split(": ")[0] for name in entry["seconds"]):
         found = {kind: entry["seconds"][f"{data}: {kind}"] for kind in ("fit", "foundation", "published")}
         rows.append([data, *(_seconds(value) for value in found.values()), _times(found["fit"] / found["foundation"])])
-    head = ["data", "`HPL()`", "the defaults it began with", "as published, whitened", "`HPL()` / began with"]
+    head = ["data", "`HPL()`", "the defaults it began with", "as published, whitened (once)", "`HPL()` / began with"]
     return _table(head, rows)
 
 
@@ -71,11 +71,12 @@ def growth_block(entries: Entries) -> str:
         lines.append(f"Exponents of growth: {powers} (the pool from {sizes[0]:,} to {sizes[-1]:,} samples).")
     if iteration is not None:
         found = [
-            f"{_times(iteration['ratios'][f'{kind} iteration / X @ P.T'])} for {kind} assignment, "
-            f"with {iteration['visits_per_iteration'][kind]:g} visits to the pool"
+            f"{_times(iteration['ratios'][f'{kind} iteration / X @ P.T'])} for {kind} assignment "
+            f"(visits to the pool: {iteration['visits_per_iteration'][kind]:g})"
             for kind in ("hard", "soft")
         ]
-        lines.append(f"An outer iteration at {iteration['sizes']['pool']:,} pool samples costs {'; '.join(found)}.")
+        pool = f"{iteration['sizes']['pool']:,} pool samples"
+        lines.append(f"An outer iteration at {pool}, in products `X @ P.T`: {', '.join(found)}.")
     if memory is not None:
         found = [f"{size / 1e6:,.0f} MB for {name}" for name, size in memory["bytes"].items()]
         lines.append(
@@ -113,11 +114,10 @@ def headline_block(entries: Entries) -> str:
     others, floor = entries.get("against-others"), entries.get("against-floor")
     if others is None or floor is None:
         return NOT_YET
-    ratios = ", ".join(f"{_times(s / others['seconds']['fit'])} `{name}`" for name, s in _but_fit(others))
+    ratios = ", ".join(f"`{name}` {_times(s / others['seconds']['fit'])}" for name, s in _but_fit(others))
     text = (
-        f"A fit of {_sizes(others)} takes {_seconds(others['seconds']['fit'])}. In such fits, on the same data: "
-        f"{ratios}; "
-        f"{_times(floor['ratios']['Sylvester solves / fit'])} the same loop with Sylvester solves."
+        f"A fit of {_sizes(others)} takes {_seconds(others['seconds']['fit'])}. Others on the same data, in multiples of it: "
+        f"{ratios}, the same loop with Sylvester solves {_times(floor['ratios']['Sylvester solves / fit'])}."
     )
     return text if "large" not in entries else f"{text} ImageNet's size: {large_block(entries)}"
 
@@ -145,7 +145,7 @@ def _sizes(entry: Entry) -> str:
 
 def _machine(entry: Entry) -> str:
     machine = entry["machine"]
-    return f"{machine['threads']} threads, load {machine['load']:g}"
+    return f"threads: {machine['threads']}, load {machine['load']:g}"
 
 
 def _seconds(value: float) -> str:
