@@ -115,9 +115,10 @@ def headline_block(entries: Entries) -> str:
     if others is None or floor is None:
         return NOT_YET
     ratios = ", ".join(f"`{name}` {_times(s / others['seconds']['fit'])}" for name, s in _but_fit(others))
+    sylvester = _times(floor["ratios"]["Sylvester solves / fit"])
     text = (
-        f"A fit of {_sizes(others)} takes {_seconds(others['seconds']['fit'])}. "
-        f"Others on the same data, in multiples of it: {ratios}, the same loop with Sylvester solves {_times(floor['ratios']['Sylvester solves / fit'])}."
+        f"A fit of {_sizes(others)} takes {_seconds(others['seconds']['fit'])}. Others on the same data, in multiples "
+        f"of it: {ratios}, the same loop with Sylvester solves {sylvester}."
     )
     return text if "large" not in entries else f"{text} ImageNet's size: {large_block(entries)}"
 
