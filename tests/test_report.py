@@ -161,6 +161,30 @@ def test_fresh_runs_again_and_keeps_one_record_of_each(
     assert len(keys) == len(set(keys)) == len(read(made[0]))
 
 
+def test_a_fresh_run_that_was_interrupted_goes_on_without_fresh(data: Path, plan: Plan, tmp_path: Path) -> None:
+    records = tmp_path / "records.jsonl"
+    reproduce(data, records, plan=plan, tables=[4], figures=[])
+    before = read(records)
+
+    def interrupt(_: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(data, records, plan=plan, tables=[4], figures=[], fresh=True, step=interrupt)
+    assert len(read(records)) == 1
+    reproduce(data, records, plan=plan, tables=[4], figures=[])
+    assert {record.key for record in read(records)} == {record.key for record in before}
+
+
+def test_two_processes_record_what_one_does(data: Path, plan: Plan, made: tuple[Path, str], tmp_path: Path) -> None:
+    records = tmp_path / "records.jsonl"
+    reproduce(data, records, plan=plan, tables=[4, 5], figures=[], processes=2)
+    alone = {record.key: record.scores["interval"] for record in read(made[0]) if "interval" in record.scores}
+    found = {record.key: record.scores["interval"] for record in read(records)}
+    assert len(found) == 10
+    assert all(alone[key] == pytest.approx(interval, rel=1e-6) for key, interval in found.items())
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
-from . import benchmark
 from .errors import UserError
 from .files import write_whole
 from .markup import Markup, tag
@@ -16,8 +16,9 @@ from .methods import make_model, parameters_of
 from .page import Page, fold, note, paragraph, table, tiles
 from .paper.directions import Direction, directions
 from .paper.drawings import DRAWINGS
-from .paper.measures import EMBEDDED, MEASURES, figure_record, measure
-from .paper.plan import Plan, Shelf, read_plan, runs_of
+from .paper.jobs import Job, jobs_of, process_jobs
+from .paper.measures import EMBEDDED
+from .paper.plan import Plan, Shelf, read_plan
 from .paper.results import Results
 from .records import PathLike, Record, check_writable, read
 from .tables import ablation_tables, accuracy_table, data_sets_table, generalized_table
@@ -38,28 +39,29 @@ def reproduce(
     figures: Iterable[str] = FIGURES,
     fresh: bool = False,
     plan: Plan | None = None,
+    processes: int = 1,
     step: Step = lambda text: None,
 ) -> Page:
-    """Run what the plan asks for on the data in `folder`, and build the page of these tables and figures."""
+    """Run what the plan asks for on the data in `folder`, and build the page of these tables and figures.
+
+    `fresh` forgets what is recorded of it first, so that a fresh run that was interrupted goes on without `fresh`.
+    """
     plan = plan or read_plan()
     tables, figures = set(tables), list(figures)
     _check(folder, records, tables, figures)
-    shelves = [shelf for data in plan.data if (shelf := Shelf(data, Path(folder))).at_hand]
+    found = [shelf for data in plan.data if (shelf := Shelf(data, Path(folder))).at_hand]
+    shelves: list[Shelf | None] = [None, *sorted(found, key=Shelf.size, reverse=True)]
     wanted = {_DRAWN_FROM.get(name, name) for name in figures} | ({"sizes"} if 2 in tables else set())
-    current: dict[str, set[str]] = {}
-    for name in EMBEDDED:
-        if name in wanted:
-            _figure(plan, name, None, Path(records), fresh, step)
-    for shelf in shelves:
-        runs = list(runs_of(plan, shelf, tables))
-        benchmark.run(runs, records, again=fresh, on_record=lambda r, reused: None if reused else step(_said(r)))
-        for figure in plan.figures:
-            if figure.name in wanted.intersection(MEASURES).difference(EMBEDDED) and figure.wants(shelf.data):
-                _figure(plan, figure.name, shelf, Path(records), fresh, step)
-        current[shelf.data.name] = shelf.digests()
+    asked = [(shelf, job) for shelf in shelves for job in jobs_of(plan, shelf, tables, wanted)]
     kept = read(records) if Path(records).exists() else []
     if fresh:
-        _compact(Path(records), kept)
+        kept = _forget(Path(records), kept, {key for shelf, job in asked for key in job.keys(shelf)})
+    known = {record.key for record in kept}
+    pending = [left for shelf, job in asked if (left := job.without(known, shelf)) is not None]
+    for text, made in _with_progress(process_jobs(plan, Path(folder), pending, Path(records), processes), pending):
+        step(text)
+        kept += made
+    current = {shelf.data.name: shelf.digests() for shelf in found}
     return build_page(plan, _current(kept, current), tables, figures)
 
 
@@ -157,15 +159,6 @@ def _check(folder: PathLike, records: PathLike, tables: set[int], figures: list[
     check_writable(records)
 
 
-def _figure(plan: Plan, name: str, shelf: Shelf | None, path: Path, fresh: bool, step: Step) -> None:
-    task, data = ("digits", "embedded") if shelf is None else (shelf.data.name, shelf.digest())
-    key = figure_record(name, task, data, {}, 0.0).key
-    if not fresh and path.exists() and any(record.key == key for record in read(path)):
-        return
-    step(f"{task}: figure {name}")
-    measure(plan, name, shelf, path)
-
-
 def _current(records: list[Record], digests: dict[str, set[str]]) -> list[Record]:
     """Records of the data as they are now: of a data set that is at hand, another version's numbers do not count."""
     return [record for record in records if record.task not in digests or record.data in digests[record.task]]
@@ -177,15 +170,21 @@ def _titled(plan: Plan, found: dict[str, dict[str, Any]]) -> dict[str, dict[str,
     return named | {name: content for name, content in found.items() if name in EMBEDDED}
 
 
-def _compact(path: Path, records: list[Record]) -> None:
-    """After everything was run afresh: the newest record of each run, once."""
-    newest = {record.key: record for record in records}
+def _forget(path: Path, records: list[Record], keys: set[str]) -> list[Record]:
+    """Leave only the other records in the file, the newest of each run."""
+    others = {record.key: record for record in records if record.key not in keys}
     with write_whole(path, text=True) as handle:
-        handle.writelines(json.dumps(asdict(record), ensure_ascii=False) + "\n" for record in newest.values())
+        handle.writelines(json.dumps(asdict(record), ensure_ascii=False) + "\n" for record in others.values())
+    return list(others.values())
 
 
-def _said(record: Record) -> str:
-    return f"{record.task}: {record.method}, {record.setting} {record.protocol}, {record.seconds:.1f} s"
+def _with_progress(done: Iterable[tuple[Job, list[Record]]], pending: list[Job]) -> Iterator[tuple[str, list[Record]]]:
+    """The records of each job, and what to tell of it: how far the plan is, and how long the rest may take."""
+    start = perf_counter()
+    for number, (job, made) in enumerate(done, start=1):
+        left = (perf_counter() - start) / number * (len(pending) - number) / 60
+        seconds = sum(record.seconds for record in made)
+        yield f"{number} of {len(pending)}, about {left:.0f} min left  {job.says}, {seconds:.1f} s", made
 
 
 def _made_by(records: list[Record]) -> str:

@@ -128,26 +128,27 @@ def ablation_tables(plan: Plan, results: Results) -> Markup:
 def _ablation(plan: Plan, results: Results, measure: str, name: str) -> Markup:
     published = {(r.ablation, r.method): r for r in rows_of("VI") if r.measure == measure}
     data = [entry for entry in measured_data(plan, results) if entry.allows("hpl1")]
+    plain = [entry for entry in data if entry.plain_ablations]
+    columns = [(False, entry) for entry in plain] + [(True, entry) for entry in data]
     sets, rows, classes = DATASETS[:4], [], []
     heading, tail = _missing_column(plan, results)
     scale = 100 if measure == "accuracy" else 1
     for ablation in plan.ablations:
         for variant in ablation.variants:
             row = published[ablation.index, variant.row]
-            own = [_variant(results, entry, variant, w, name, scale) for w in (False, True) for entry in data]
+            own = [_variant(results, entry, variant, whiten, name, scale) for whiten, entry in columns]
             rows.append([ablation.index, variant.row, *(f"{row.values[s]:.1f}" for s in sets), *own, *tail])
             classes.append("rule" if len(rows) > 1 and rows[-2][0] != ablation.index else "")
-    headings = [_heading(entry) for entry in data]
     unit = "%" if measure == "accuracy" else "s"
     groups = [
         ("", 2),
         (f"published, {unit}", 4),
-        (f"as published, {unit}", len(data)),
+        (f"as published, {unit}", len(plain)),
         (f"whitened, {unit}", len(data)),
         ("", len(tail)),
     ]
-    columns = ["ablation", "variant", *sets, *headings, *headings, *heading]
-    return table(columns, rows, classes=classes, left=2, groups=groups)
+    head = ["ablation", "variant", *sets, *(_heading(entry) for _, entry in columns), *heading]
+    return table(head, rows, classes=classes, left=2, groups=groups)
 
 
 def _variant(results: Results, data: Data, variant: Variant, whiten: bool, name: str, scale: float) -> object:

@@ -60,6 +60,10 @@ def reproduce(
     records: Annotated[
         Path, typer.Option("--records", metavar="FILE", help="Where runs are recorded, and read back from.")
     ] = Path("benchmarks/records.jsonl"),
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", metavar="N", help="Processes; the cores, but at most 4, if not given.", min=1),
+    ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
 ) -> None:
     """Repeat the paper's tables and figures on the data at hand; resumes where it stopped.
@@ -78,6 +82,7 @@ def reproduce(
             tables=tables or (() if partly else TABLES),
             figures=figures or (() if partly else FIGURES),
             fresh=fresh,
+            processes=jobs or min(4, os.cpu_count() or 1),
             step=step,
         )
     screen.show(f"Report: {page.write(output)}")

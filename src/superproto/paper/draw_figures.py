@@ -10,7 +10,7 @@ import numpy as np
 from ..drawing import Series, bar_chart, line_chart, percent, scatter_chart
 from ..markup import tag
 from ..page import figure_with, note, paragraph, side_by_side, table
-from .curves import fitted_exponent
+from .curves import SWEEPS, fitted_exponent
 from .framework import framework
 
 __all__ = [
@@ -105,11 +105,14 @@ def draw_timing(found: Content) -> list[Any]:
         charts.append(figure_with(chart, f"{kind[0].upper()}{kind[1:]}."))
     return [
         side_by_side(*charts),
-        table(["data", "model", "exponent of a sweep", "exponent of the whole fit", "whole fit, s"], rows, left=2),
+        table(
+            ["data", "model", "exponent of a sweep", "exponent of the fit", "fit of the whole pool, s"], rows, left=2
+        ),
         note(
-            "Exponents c of seconds ∝ samples^c, fitted by least squares of the logarithms. The paper claims linear "
-            "time (c = 1) for one iteration; below 1, work that does not depend on the pool (the Gram matrix of the "
-            "labeled samples, the eigendecompositions, the codes) weighs more than the pool."
+            f"Fits of at most {SWEEPS} sweeps on a tenth to all of the pool. Exponents c of seconds ∝ samples^c, by "
+            "least squares of the logarithms. The paper claims linear time (c = 1) for one iteration; below 1, work "
+            "that does not depend on the pool (the Gram matrix of the labeled samples, the eigendecompositions, the "
+            "codes) weighs more than the pool."
         ),
     ]
 

@@ -16,7 +16,7 @@ from .embedding import embedding
 from .plan import Plan, Shelf
 from .portrait import portrait
 
-__all__ = ["EMBEDDED", "MEASURES", "figure_record", "measure"]
+__all__ = ["EMBEDDED", "MEASURES", "figure_key", "measure"]
 
 Measure = Callable[[Plan, Shelf], dict[str, Any]]
 
@@ -81,8 +81,23 @@ MEASURES: dict[str, Measure] = {
 EMBEDDED = ("digits",)
 
 
-def figure_record(name: str, task: str, data: str, content: dict[str, Any], seconds: float) -> Record:
+def figure_key(name: str, shelf: Shelf | None) -> str:
+    """What the record of a figure is known by."""
+    return _record(name, shelf, {}, 0.0).key
+
+
+def measure(plan: Plan, name: str, shelf: Shelf | None, path: PathLike) -> Record:
+    """Measure a figure on a data set (None: embedded) and append its record."""
+    start = perf_counter()
+    content = MEASURES[name](plan, shelf)  # type: ignore[arg-type]
+    record = _record(name, shelf, content, perf_counter() - start)
+    append(path, record)
+    return record
+
+
+def _record(name: str, shelf: Shelf | None, content: dict[str, Any], seconds: float) -> Record:
     """What a figure shows, as a record among the others."""
+    task, data = ("digits", "embedded") if shelf is None else (shelf.data.name, shelf.digest())
     return Record(
         task=task,
         data=data,
@@ -100,16 +115,6 @@ def figure_record(name: str, task: str, data: str, content: dict[str, Any], seco
         notes=[],
         versions=versions(),
     )
-
-
-def measure(plan: Plan, name: str, shelf: Shelf | None, path: PathLike) -> Record:
-    """Measure a figure on a data set and append its record."""
-    start = perf_counter()
-    content = MEASURES[name](plan, shelf)  # type: ignore[arg-type]
-    task, data = ("digits", "embedded") if shelf is None else (shelf.data.name, shelf.digest())
-    record = figure_record(name, task, data, content, perf_counter() - start)
-    append(path, record)
-    return record
 
 
 def _attribute_names(plan: Plan, shelf: Shelf) -> list[str] | None:

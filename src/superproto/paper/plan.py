@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..baselines import METHODS
-from ..benchmark import Run
+from ..benchmark import Run, Whitened, whiten
 from ..datasets.protocols import read, to_task
 from ..errors import UserError
+from ..methods import make_model, parameters_of
+from ..records import key_of
 from ..task import Task
 from .published import benchmarks_folder, read_toml
 
-__all__ = ["Ablation", "Data", "Figure", "Plan", "Shelf", "Table", "Variant", "read_plan", "runs_of"]
+__all__ = ["Ablation", "Data", "Figure", "Line", "Plan", "Shelf", "Table", "Variant", "lines_of", "read_plan"]
 
 WHITENED = (False, True)
 
 
 @dataclass(frozen=True)
 class Data:
-    """A data set: `title` heads its column, `find` is its file or folder, `only` the methods that its size allows."""
+    """A data set: `title` heads its column, `find` is its file or folder, `only` the methods that its size allows.
+
+    `plain_ablations`: whether Table VI is run with plain features too, beside whitened ones.
+    """
 
     title: str
     find: str
     dataset: str
     features: str
     only: tuple[str, ...] = ()
+    plain_ablations: bool = True
 
     @property
     def name(self) -> str:
@@ -120,6 +125,38 @@ def read_plan(path: Path | None = None) -> Plan:
     )
 
 
+@dataclass(frozen=True)
+class Line:
+    """One run of the plan on whatever data set it meets."""
+
+    setting: str
+    protocol: str
+    method: str
+    params: tuple[tuple[str, Any], ...]
+    seed: int
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is HPL: run alone, as a user runs it, since its seconds are compared."""
+        return self.method.startswith("hpl")
+
+    @property
+    def features(self) -> str:
+        return "whitened" if dict(self.params).get("whiten", True) else "plain"
+
+    def run(self, shelf: Shelf) -> Run:
+        """The run on this data set; methods of the zoo share the whitened samples."""
+        task = shelf.task(self.setting, self.protocol)
+        shared = self.features == "whitened" and not self.is_own
+        ready = shelf.whitened(self.setting, self.protocol) if shared else None
+        return Run(task, self.method, dict(self.params), self.seed, "defaults", ready)
+
+    def key(self, shelf: Shelf) -> str:
+        """What its record is known by."""
+        params = parameters_of(make_model(self.method, dict(self.params)))
+        return key_of(shelf.digest(self.setting, self.protocol), self.method, params, self.seed)
+
+
 class Shelf:
     """One data set from a folder, read once; its tasks, each made once."""
 
@@ -129,10 +166,16 @@ class Shelf:
         self._pack: Any = None
         self._tasks: dict[tuple[str, str], Task] = {}
         self._digests: dict[tuple[str, str], str] = {}
+        self._whitened: dict[tuple[str, str], Whitened] = {}
 
     @property
     def at_hand(self) -> bool:
         return self.path.exists()
+
+    def size(self) -> int:
+        """Bytes of its file, or of the files in its folder."""
+        files = self.path.iterdir() if self.path.is_dir() else [self.path]
+        return sum(file.stat().st_size for file in files)
 
     def task(self, setting: str = "zsl", protocol: str = "ps") -> Task:
         """The task of a setting and protocol; an error where the data set has no such split."""
@@ -150,6 +193,13 @@ class Shelf:
             self._digests[key] = self.task(setting, protocol).digest()
         return self._digests[key]
 
+    def whitened(self, setting: str, protocol: str) -> Whitened:
+        """The task with its samples whitened, once for all methods; only the last one is kept."""
+        key = (setting, protocol)
+        if key not in self._whitened:
+            self._whitened = {key: whiten(self.task(*key))}
+        return self._whitened[key]
+
     def digests(self) -> set[str]:
         """Those of every task that was made, and of the main one."""
         return {self.digest(*key) for key in {*self._tasks, ("zsl", "ps")}}
@@ -165,22 +215,23 @@ class Shelf:
         return True
 
 
-def runs_of(plan: Plan, shelf: Shelf, numbers: set[int]) -> Iterator[Run]:
-    """The runs of the chosen tables (3 to 6) on one data set, those of one task together."""
+def lines_of(plan: Plan, shelf: Shelf, numbers: set[int]) -> list[Line]:
+    """The lines of the chosen tables (3 to 6) on one data set, each once: Table VI shares some with the others."""
+    found: list[Line] = []
     for table in plan.tables:
         if table.number in numbers and shelf.has(table.protocol):
-            task = shelf.task(table.setting, table.protocol)
             for method in filter(shelf.data.allows, table.methods):
                 for params in settings_of(method):
                     for seed in range(plan.trials_of(method)):
-                        yield Run(task, method, params, seed, chosen="defaults" if not params else None)
+                        found.append(Line(table.setting, table.protocol, method, tuple(params.items()), seed))
     if 6 in numbers and shelf.data.allows("hpl1"):
         for ablation in plan.ablations:
             for variant in ablation.variants:
-                for whiten in WHITENED:
+                for whitened in WHITENED if shelf.data.plain_ablations else (True,):
+                    params = {**variant.params, "whiten": whitened}
                     for seed in range(variant.trials):
-                        params = {**variant.params, "whiten": whiten}
-                        yield Run(shelf.task(), variant.method, params, seed, chosen="defaults")
+                        found.append(Line("zsl", "ps", variant.method, tuple(params.items()), seed))
+    return list(dict.fromkeys(found))
 
 
 def settings_of(method: str) -> list[dict[str, Any]]:
