@@ -150,11 +150,13 @@ def test_a_bench_that_is_stopped_keeps_what_it_has(quick, monkeypatch, tmp_path,
 
 def test_growth_is_drawn_with_its_exponents(tmp_path):
     curves = {
-        "pool": {"sizes": [10, 100], "seconds": [0.1, 1.0]},
+        "pool": {"sizes": [10, 100_000], "seconds": [0.1, 1.0]},
         "features": {"sizes": [8, 16], "seconds": [0.2, 0.5]},
     }
     write_growth_chart(tmp_path / "growth.svg", {"curves": curves, "exponents": {"pool": 1.0, "features": 1.3}})
-    assert "exponent 1.30" in (tmp_path / "growth.svg").read_text()
+    drawn = (tmp_path / "growth.svg").read_text()
+    assert "exponent 1.30" in drawn
+    assert "100,000" in drawn
     with pytest.raises(UserError, match="has no curves"):
         write_growth_chart(tmp_path / "growth.svg", {"study": "memory"})
 

@@ -63,12 +63,12 @@ def label_of(value: float) -> str:
     """A tick's number as people write it.
 
     >>> label_of(0.30000000000000004), label_of(20000), label_of(-2.0)
-    ('0.3', '20 000', '−2')
+    ('0.3', '20,000', '−2')
     """
     if value != 0 and (abs(value) >= 1e7 or abs(value) < 1e-4):
         text = f"{value:.3g}"
     elif abs(value) >= 1e4:
-        text = f"{value:,.0f}".replace(",", "\N{THIN SPACE}")
+        text = f"{value:,.0f}"
     else:
         text = f"{value:.6g}"
     return text.replace("-", "−")
