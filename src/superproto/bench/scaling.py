@@ -65,15 +65,15 @@ def iteration(X: Array, y: Array, A: Array, **options: Any) -> tuple[float, floa
 
 
 def growth(folder: Path, rates: Rates) -> Entry:
-    """Seconds of ten iterations as the pool, the features, the classes or the super-prototypes grow."""
+    """Seconds of five iterations as the pool, the features, the classes or the super-prototypes grow."""
     # What a pool of 100 costs, every pool costs: the rest is the pool's own.
-    fixed, classes = _ten_iterations(BASE._replace(pool=100)), BASE.seen + BASE.unseen
+    fixed, classes = _five_iterations(BASE._replace(pool=100)), BASE.seen + BASE.unseen
     counts = [round(share * classes) for share in (0.1, 0.3, 0.9)]
     curves: dict[str, dict[str, list[float]]] = {
-        "pool": _curve(POOLS, lambda n: _ten_iterations(BASE._replace(pool=n)) - fixed),
-        "features": _curve(FEATURES, lambda d: _ten_iterations(BASE._replace(features=d))),
-        "unseen classes": _curve(CLASSES, lambda n: _ten_iterations(BASE._replace(unseen=n))),
-        "super-prototypes": _curve(counts, lambda q: _ten_iterations(BASE, theta=q / classes)),
+        "pool": _curve(POOLS, lambda n: _five_iterations(BASE._replace(pool=n)) - fixed),
+        "features": _curve(FEATURES, lambda d: _five_iterations(BASE._replace(features=d))),
+        "unseen classes": _curve(CLASSES, lambda n: _five_iterations(BASE._replace(unseen=n))),
+        "super-prototypes": _curve(counts, lambda q: _five_iterations(BASE, theta=q / classes)),
     }
     exponents = {name: exponent(curve["sizes"], curve["seconds"]) for name, curve in curves.items()}
     kept = {"pool: 1.0 +- 0.1": abs(exponents["pool"] - 1) <= 0.1}
@@ -84,9 +84,9 @@ def _curve(sizes: Any, seconds_at: Any) -> dict[str, list[float]]:
     return {"sizes": list(sizes), "seconds": [max(seconds_at(size), 1e-6) for size in sizes]}
 
 
-def _ten_iterations(size: Size, **options: Any) -> float:
+def _five_iterations(size: Size, **options: Any) -> float:
     X, y, A = synthetic(size)
-    fit = {"fit": lambda: HPL(max_iter=10, tol=0.0, **options).fit(X, y, semantics=A)}
+    fit = {"fit": lambda: HPL(max_iter=5, tol=0.0, **options).fit(X, y, semantics=A)}
     return time_together(fit, REPEATS)["fit"]
 
 
