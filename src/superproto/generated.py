@@ -64,7 +64,7 @@ def ablation_block(plan: Plan, results: Results) -> str:
             cells = []
             for entry in data:
                 accuracy = results.score(entry.name, variant.method, params)
-                seconds = results.value("seconds", entry.name, variant.method, params)
+                seconds = results.value("cpu_seconds", entry.name, variant.method, params)
                 cells.append(
                     "–" if accuracy is None or seconds is None else f"{_percent(accuracy)}, {seconds.mean:.1f} s"
                 )

@@ -12,7 +12,7 @@ from .results import Results
 
 __all__ = ["Direction", "directions"]
 
-_NAMES = {"accuracy": "per_class_accuracy", "seconds": "seconds"}
+_NAMES = {"accuracy": "per_class_accuracy", "seconds": "cpu_seconds"}
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def _why(results: Results, data: Data, variant: Variant, reference: Variant, whi
     for one in (variant, reference):
         records = results.runs(data.name, one.method, {**one.params, "whiten": whitened})
         sweeps = float(np.mean([r.scores.get("sweeps", np.nan) for r in records]))
-        seconds = float(np.mean([r.seconds for r in records]))
+        seconds = float(np.mean([r.scores.get("cpu_seconds", np.nan) for r in records]))
         warned = next(
             (note.partition(" (")[0] for r in records for note in r.notes if "received no sample" in note), ""
         )
