@@ -168,7 +168,7 @@ def test_an_empty_class_is_restarted_where_that_lowers_the_objective():
     model = HPL.as_published(whiten=True)
     X, problem = model._check(task.X, task.y, task.semantics, None)
     assembly = Assembly(choices_of(model, problem, model.init), ArrayRows, X, problem, model._metric(X, problem))
-    first = assembly.first_state()
+    first = assembly.start
     lost = int(np.flatnonzero(~problem.seen)[0])
     P = first.P.copy()
     P[lost] *= -5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,27 @@ SMALL_POOL_PULL = 100.0
 SHARE_PSEUDO_COUNT = 20.0
 CENTERED_RIDGE = 0.3
 EVENNESS = (0.6, 0.85)
+# What a label is worth against a sample that the pool is thought to have.
+LABEL_WEIGHT = 3.0
+FEW_LABELS = 10
 
 
 def describe(semantics: Array, *, centered: bool) -> Array:
     """Descriptions as unit rows; about their mean when centered, so that what all classes share does not count."""
     rows = unit_rows(semantics - semantics.mean(axis=0)) if centered and len(semantics) > 2 else unit_rows(semantics)
     return rows if rows.any(axis=1).all() else unit_rows(semantics)
+
+
+def with_open_classes(problem: Problem, shared_space: bool) -> Problem:
+    """The problem with hardly labeled candidates counted as unseen: their few labels help, the pool still places them.
+
+    With more than ten labels a class is as good as seen: its prototype is theirs.
+    """
+    counts = np.bincount(problem.labels[~problem.asked], minlength=problem.n_classes)
+    if not problem.described or not problem.seen.any():
+        return problem
+    seen = problem.seen & ~(problem.allowed & (counts <= FEW_LABELS))
+    return replace(problem, seen=seen) if seen.any() or shared_space else problem
 
 
 class Assembly:
@@ -47,12 +63,16 @@ class Assembly:
         self.labeled = Samples(make_rows(X, known), metric)
         self.pool = Samples(make_rows(X, asked), metric) if len(asked) else None
         self.counts, self.sums = self.labeled.class_sums(self.labels, problem.n_classes)
+        opened = ~problem.seen & (self.counts > 0)
+        self.counts[opened] *= LABEL_WEIGHT
+        self.sums[opened] *= LABEL_WEIGHT
         self.A = describe(problem.semantics, centered=choices.unit)
+        self.ridge = CENTERED_RIDGE if choices.unit else start.RIDGE
         self.is_soft = choices.unit and choices.temperature > 0
         self.compactness = self._compactness()
         self.temperature = choices.temperature * self.compactness
-        self.start = self._start()
         self.expected = self._expected_evidence()
+        self.start = self._start()
         self.model = self.formulation(self._given())
         if self.is_soft and self._is_generalized():
             self.model, self.start = generalized.settle(self, self.model)
@@ -76,7 +96,7 @@ class Assembly:
         among_seen = self.is_soft and self._is_generalized()
         offset = np.zeros(problem.n_classes)
         if among_seen:
-            offset[~problem.seen] = generalized.unseen_advantage(self, CENTERED_RIDGE)
+            offset[~problem.seen] = generalized.unseen_advantage(self)
         return Given(
             A=self.A, seen=problem.seen, allowed=problem.allowed, counts=self.counts, sums=self.sums, pool=self.pool,
             unit=choices.unit, kappa=self._alignment_weights(), beta=choices.beta, lam=choices.lam,
@@ -86,8 +106,18 @@ class Assembly:
         )  # fmt: skip
 
     def _compactness(self) -> float:
-        """Median length of a seen class's mean: how strongly c samples of a class pull is c times this."""
+        """Median length of a class's mean: how strongly c samples of a class pull is c times this.
+
+        Of the seen classes; where none is, of the classes as the descriptions part the pool.
+        """
         seen = self.problem.seen
+        if not seen.any():
+            assert self.pool is not None
+            columns = np.flatnonzero(self.problem.allowed)
+            first = self.pool.assign(self.A[columns], np.zeros(len(columns)), 0.0)
+            there = first.masses > 1
+            lengths = np.linalg.norm(first.sums[there], axis=1) / first.masses[there]
+            return max(1e-6, float(np.median(lengths))) if there.any() else 1.0
         return max(1e-6, float(np.median(np.linalg.norm(self.sums[seen], axis=1) / self.counts[seen])))
 
     def _expected_evidence(self) -> float:
@@ -107,7 +137,8 @@ class Assembly:
         if scale is None:
             return np.ones(self.problem.n_classes)
         seen, e = self.problem.seen, self.expected
-        pull = np.where(seen, scale * self.counts[seen].mean() * self.compactness, self.pull_of(e))
+        labels = self.counts[seen].mean() if seen.any() else 0.0
+        pull = np.where(seen, scale * labels * self.compactness, self.pull_of(e))
         lengths = np.linalg.norm(self.start.Z @ self.start.D_v, axis=1) if self.choices.unit else np.ones(len(seen))
         return np.maximum(pull / np.maximum(lengths, 1e-3), np.finfo(np.float64).tiny)
 
@@ -174,19 +205,26 @@ class Assembly:
 
     # -- the start -------------------------------------------------------------------------------------------------
 
-    def first_state(self) -> State:
-        """Where the loop begins."""
-        return self.start
+    def first_states(self) -> list[State]:
+        """Where the loop may begin: at the predictions; where unseen classes have labels, also at these."""
+        seen, P = self.problem.seen, self.start.P
+        if not self.sums[~seen].any():
+            return [self.start]
+        moved = P.copy()
+        moved[~seen] = normalized(self.pull_of(self.expected) * P[~seen] + self.sums[~seen], P[~seen])
+        return [self.start, self.start._replace(P=moved)]
 
     def _start(self) -> State:
-        """Seen prototypes are class means; unseen ones are predicted from descriptions."""
+        """Seen prototypes are class means; unseen ones are predicted from descriptions, or these."""
         choices, seen = self.choices, self.problem.seen
         P = np.zeros_like(self.sums)
         P[seen] = self.sums[seen] / self.counts[seen, None]
-        ridge = CENTERED_RIDGE if choices.unit else start.RIDGE
         if choices.unit:
             P = normalized(P, P)
-        P[~seen] = start.predict_prototypes(self.A[seen], P[seen], self.A[~seen], ridge)
+        if seen.any():
+            P[~seen] = start.predict_prototypes(self.A[seen], P[seen], self.A[~seen], self.ridge)
+        else:
+            P = self.A.copy()
         if choices.unit:
             P = normalized(P, P)
         P = self._clustered(P)
@@ -237,11 +275,14 @@ class Assembly:
 
     # -- what a fitted estimator keeps -------------------------------------------------------------------------------
 
-    def scoring(self, state: State) -> tuple[Array, Array]:
-        """Prototypes and biases with which <x, p_j> + bias_j is largest for the class that a sample is given."""
+    def scoring(self, state: State, parents: Array) -> tuple[Array, Array]:
+        """Prototypes and biases with which <x, p_j> + bias_j is largest for the class that a sample is given.
+
+        ``parents`` (C',) is the class of each row of the state.
+        """
         if self.choices.unit:
-            bias = self.model.given.offset.copy()
-            bias[self.problem.allowed] += self.temperature * state.log_scaling
+            bias = self.model.given.offset[parents]
+            bias[self.problem.allowed[parents]] += self.temperature * state.log_scaling
             return (1 + 2 * self.choices.discriminative) * state.P, bias
         return 2 * (1 + self.choices.discriminative) * state.P, -(state.P**2).sum(axis=1)
 

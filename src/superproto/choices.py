@@ -40,6 +40,7 @@ class Choices:
     temperature: float
     relaxation: float
     code_ridge: float
+    n_prototypes: int | None
     seed: int | None
 
 
@@ -72,6 +73,7 @@ def choices_of(model: Any, problem: Problem, init: Any) -> Choices:
         temperature=float(model.temperature),
         relaxation=float(model.relaxation),
         code_ridge=float(model.code_ridge),
+        n_prototypes=_number_of_prototypes(model.n_prototypes),
         seed=_seed(model.random_state),
     )
 
@@ -103,6 +105,15 @@ def _number_of_super_prototypes(theta: float | None, problem: Problem) -> int:
             stacklevel=5,
         )
     return q
+
+
+def _number_of_prototypes(given: Any) -> int | None:
+    """A number for every unseen class; None: by the criterion."""
+    if isinstance(given, str) and given == "auto":
+        return None
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool) and given >= 1:
+        return int(given)
+    raise UserError(f"n_prototypes is {given!r}, but it is 'auto' or a number of at least 1.")
 
 
 def _seed(random_state: Any) -> int | None:

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -24,8 +23,9 @@ from superproto.errors import UserError
 from superproto.inputs import Problem, check_problem, fingerprint
 from superproto.modelfile import save_model
 from superproto.rows import Array, Rows, add_up, gather, rows_of
+from superproto.solver.calibration import likeliest_sharpness
 from superproto.stopwatch import span
-from superproto.whitening import Metric, apply_metric, learn_metric, roots_help
+from superproto.whitening import Metric, apply_metric, center_metric, learn_metric, roots_help
 
 FLOATS = [np.float64, np.float32, np.float16]
 # Beyond this, label_distributions_ is sparse, without probabilities that do not show in six digits.
@@ -149,9 +149,13 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
                 "Give one label per row."
             )
         if not problem.seen.any():
-            raise UserError("No sample is labeled: every class of y is unseen. Label samples of at least one class.")
+            self._refuse_unlabeled(problem)
         self.data_hash_ = fingerprint(X if isinstance(X, np.ndarray) else _every_so_often(X), problem)
         return X, problem
+
+    def _refuse_unlabeled(self, problem: Problem) -> None:
+        """What to say when no class is seen; a method that can do without does nothing."""
+        raise UserError("No sample is labeled: every class of y is unseen. Label samples of at least one class.")
 
     def _check_rows(self, X: Any, reset: bool = False) -> Any:
         rows = as_rows(X)
@@ -196,6 +200,8 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
             raise UserError(f"whiten is {self.whiten}, but it is True, False, or a shrinkage of at least 0.")
         rows = rows_of(X)
         with span("whiten"):
+            if not problem.seen.any():
+                return center_metric(rows)
             return learn_metric(rows, problem.labels, problem.n_classes, shrinkage, root=roots_help(rows))
 
     def _prepare(self, X: Any) -> Array:
@@ -216,14 +222,7 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
         known = known[:: -(-len(known) // SHARPNESS_ROWS)]
         scores = np.asarray(self._score(_taken(X, known)), dtype=np.float64)[:, problem.seen]
         columns = np.cumsum(problem.seen)[problem.labels[known]] - 1
-        own = scores[np.arange(len(scores)), columns]
-        spread = float(scores.std()) or 1.0
-
-        def loss(log_sharpness: float) -> float:
-            sharp = np.exp(log_sharpness) / spread
-            return float(np.mean(logsumexp(scores * sharp, axis=1) - own * sharp))
-
-        return float(np.exp(minimize_scalar(loss, bounds=(-3, 7), method="bounded").x) / spread)
+        return likeliest_sharpness(scores, scores[np.arange(len(scores)), columns])
 
     def _label_pool(self, X: Any, problem: Problem) -> None:
         labels, n_classes = problem.labels.copy(), problem.n_classes

@@ -56,10 +56,10 @@ def left_out(assembly: Assembly) -> LeftOut:
     return LeftOut(labeled, normalized(sums[seen][classes] - rows, rows), normalized(sums[seen], sums[seen]))
 
 
-def unseen_advantage(assembly: Assembly, ridge: float) -> float:
+def unseen_advantage(assembly: Assembly) -> float:
     """b0: what a predicted prototype lacks against a learned one, from the labeled rows alone."""
     seen, rows = assembly.problem.seen, left_out(assembly)
-    predicted = start.predict_left_out(assembly.A[seen], rows.prototypes, ridge)
+    predicted = start.predict_left_out(assembly.A[seen], rows.prototypes, assembly.ridge)
     return calibration.unseen_advantage(
         rows.labeled, assembly.start.P[seen], assembly.start.P[~seen], rows.own,
         normalized(predicted, rows.prototypes)[rows.labeled.classes],

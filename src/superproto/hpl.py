@@ -9,17 +9,25 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.special import logsumexp
+from sklearn.utils.validation import check_is_fitted
 
-from superproto.assembly import Assembly
+from superproto.assembly import Assembly, with_open_classes
 from superproto.checkpoints import Checkpoint, signature
 from superproto.choices import choices_of, is_unit
+from superproto.division import divide, divided, merged
+from superproto.doubt import informative, measure_doubt
+from superproto.errors import UserError
 from superproto.estimator import NEGLIGIBLE, ZeroShotEstimator, ask_chunk
 from superproto.inputs import Problem, name_of
 from superproto.rows import Array, ArrayRows, gather, rows_of
 from superproto.samples import Samples
-from superproto.solver.loop import Outcome, Schedule, Sweep, minimize
+from superproto.solver.formulations import State
+from superproto.solver.loop import Outcome, Schedule, Sweep, best_start, minimize
 from superproto.watch import reporter, watched
 
+# A class whose cluster fits another description so much better is reported as not found.
+LOST = 0.95
 PUBLISHED: dict[str, Any] = {
     "omega": 0.5,
     "max_iter": 100,
@@ -31,6 +39,7 @@ PUBLISHED: dict[str, Any] = {
     "code_ridge": 0.0,
     "prior": None,
     "temperature": 0.0,
+    "n_prototypes": 1,
 }
 
 
@@ -92,6 +101,8 @@ class HPL(ZeroShotEstimator):
         How firmly class sizes are held to the prior: 0 not at all, near 1 exactly.
     code_ridge : float, default=0.3
         Added to the code's least squares. Larger: codes lean on more super-prototypes, each a little.
+    n_prototypes : "auto" or int, default="auto"
+        Prototypes of an unseen class. "auto": as many as its samples ask for by an information criterion, mostly one.
     verbose : int, default=0
         1: lines on standard error about long passes and each outer iteration, with the time that is left.
     callback : callable or None, default=None
@@ -114,6 +125,12 @@ class HPL(ZeroShotEstimator):
         After each outer iteration; never rises.
     class_prior_ : array of shape (C,)
         Share of the pool found for each class.
+    prototype_classes_ : array of shape (P,)
+        The class of each of the ``scoring_prototypes_``: the classes in order, then further prototypes of some.
+    doubt_ : array of shape (N,)
+        The chance that a found label is wrong, as far as the model can tell; 0 where the label was given.
+    class_doubt_ : array of shape (C,)
+        The same for a class's name: 1 for a description that no cluster of the pool fits.
     classes_ : array of shape (C,)
     n_iter_ : int
 
@@ -154,6 +171,7 @@ class HPL(ZeroShotEstimator):
         temperature: float = 0.03,
         relaxation: float = 0.9,
         code_ridge: float = 0.3,
+        n_prototypes: Any = "auto",
         verbose: int = 0,
         callback: Callable[[Sweep], None] | None = None,
         checkpoint: Any = None,
@@ -179,6 +197,7 @@ class HPL(ZeroShotEstimator):
         self.temperature = temperature
         self.relaxation = relaxation
         self.code_ridge = code_ridge
+        self.n_prototypes = n_prototypes
         self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
@@ -195,31 +214,91 @@ class HPL(ZeroShotEstimator):
         """
         X, problem = self._check(X, y, semantics, class_names)
         X = watched(X) if self.verbose else X
-        choices = choices_of(self, problem, self.init if init is None else init)
+        task = with_open_classes(problem, self._is_shared(problem)) if is_unit(self) else problem
+        choices = choices_of(self, task, self.init if init is None else init)
         kept = None if self.checkpoint is None else Checkpoint(self.checkpoint, signature(self, choices.init))
         resumed = None if kept is None else kept.read()
         self._store_classes(problem)
-        self.metric_ = self._metric(X, problem)
-        assembly = Assembly(choices, rows_of, X, problem, self.metric_)
+        self.metric_ = self._metric(X, task)
+        assembly = Assembly(choices, rows_of, X, task, self.metric_)
         keep = None if kept is None else kept.write
-        first = assembly.first_state()
+        first = best_start(assembly.model, assembly.first_states(), self._schedule())
         outcome = minimize(assembly.model, first, self._schedule(), self._reporter(), keep, resumed)
-        self._store(outcome, assembly)
-        self.temperature_ = assembly.temperature
-        self.sharpness_ = 1 / self.temperature_ if assembly.is_soft else self._fit_sharpness(X, problem)
+        outcome, parents = self._divide(outcome, assembly, choices.n_prototypes)
+        self._store(outcome, assembly, parents)
+        self._learn_doubt(X, task, outcome.state, assembly, parents)
         self._label_pool(X, problem)
+        self.doubt_ = self._doubt_of_samples(problem)
         self._warn(problem, outcome)
         if kept is not None:
             kept.remove()
         return self
 
+    def _divide(self, outcome: Outcome, assembly: Assembly, number: int | None) -> tuple[Outcome, Array]:
+        """Go on with several prototypes for the classes whose samples ask for it; (C',) whose prototype each is."""
+        found = divide(assembly, outcome.state, number) if assembly.is_soft else None
+        if found is None:
+            return outcome, np.arange(assembly.problem.n_classes)
+        parents, first = found
+        return minimize(divided(assembly, parents), first, self._schedule(), self._reporter()), parents
+
+    def most_informative(self, n: int) -> Array:
+        """(n,) rows of the fitted X whose labels would help most: typical samples of the most doubtful clusters.
+
+        A cluster that is likely to carry a wrong name is put right by one label, and each further label in it is worth
+        less. Give the labels in y, name these classes in ``candidates``, and fit again.
+        """
+        check_is_fitted(self)
+        open_ = np.flatnonzero(self.doubt_ > 0)
+        if not 0 <= n <= len(open_):
+            raise UserError(f"n is {n}, but {len(open_)} samples are in doubt. Ask for at most so many.")
+        _, clusters = np.unique(self.transduction_[open_], return_inverse=True)
+        return open_[informative(clusters, self.doubt_[open_], n)]
+
     def _score(self, X: Array) -> Array:
         """(N, C) <x, p_j>, stretched, plus each class's advantage; in float64, so that no chunking changes a label."""
-        samples = Samples(ArrayRows(X, dtype=np.float64), self.metric_)
-        return samples.scores(self.scoring_prototypes_) + self.class_bias_
+        return self._class_scores(Samples(ArrayRows(X, dtype=np.float64), self.metric_))
+
+    def _class_scores(self, samples: Samples) -> Array:
+        """A class with several prototypes scores T log sum exp(s / T) over them: its share of the assignment."""
+        scores = samples.scores(self.scoring_prototypes_) + self.class_bias_
+        n_classes = len(self.classes_)
+        for j in np.unique(self.prototype_classes_[n_classes:]):
+            own = scores[:, self.prototype_classes_ == j] / self.temperature_
+            scores[:, j] = self.temperature_ * logsumexp(own, axis=1)
+        return scores[:, :n_classes]
 
     def _score_rows(self, X: Array) -> Array:
         return self._score(X)
+
+    def _is_shared(self, problem: Problem) -> bool:
+        """Descriptions live where the features do (CLIP's text vectors): no seen class is needed then."""
+        return is_unit(self) and problem.described and problem.semantics.shape[1] == self.n_features_in_
+
+    def _refuse_unlabeled(self, problem: Problem) -> None:
+        if not self._is_shared(problem):
+            raise UserError(
+                f"No sample is labeled, and descriptions of {problem.semantics.shape[1]} numbers cannot be compared "
+                f"with {self.n_features_in_} features. Label samples of at least one class, or give descriptions in "
+                "the space of the features, as CLIP's text vectors are."
+            )
+
+    def _learn_doubt(self, X: Any, problem: Problem, state: State, assembly: Assembly, parents: Array) -> None:
+        """How sharp probabilities are, and how far each class's name can be trusted."""
+        if assembly.is_soft:
+            found = measure_doubt(assembly, merged(state, parents), self._class_scores)
+            self.sharpness_, self.class_doubt_ = found.sharpness, found.by_class
+        else:
+            self.sharpness_, self.class_doubt_ = self._fit_sharpness(X, problem), np.zeros(problem.n_classes)
+
+    def _doubt_of_samples(self, problem: Problem) -> Array:
+        """(N,) 1 - P(label) * P(the label's class was found); 0 where the label was given."""
+        sure = self.label_distributions_.max(axis=1)
+        sure = sure.toarray().ravel() if sparse.issparse(sure) else sure
+        row_of = {name: row for row, name in enumerate(self.classes_.tolist())}
+        names, inverse = np.unique(self.transduction_, return_inverse=True)
+        trust = 1 - self.class_doubt_[[row_of[name] for name in names.tolist()]]
+        return np.where(problem.asked, 1 - sure * trust[inverse], 0.0)
 
     def _pool_answers(self, X: Any, problem: Problem, dense: bool) -> tuple[Array, Any]:
         """Chunk by chunk, so that no (N, C) array but the answer itself is formed."""
@@ -258,16 +337,18 @@ class HPL(ZeroShotEstimator):
     def _reporter(self) -> Callable[[Sweep], None] | None:
         return reporter(self.max_iter, self.callback) if self.verbose else self.callback
 
-    def _store(self, outcome: Outcome, assembly: Assembly) -> None:
-        state = outcome.state
-        self.visual_prototypes_ = state.P
-        self.codes_ = state.Z
-        self.visual_super_prototypes_ = state.D_v
-        self.semantic_super_prototypes_ = state.D_c
+    def _store(self, outcome: Outcome, assembly: Assembly, parents: Array) -> None:
+        whole = merged(outcome.state, parents)
+        self.visual_prototypes_ = whole.P
+        self.codes_ = whole.Z
+        self.visual_super_prototypes_ = whole.D_v
+        self.semantic_super_prototypes_ = whole.D_c
         self.objective_ = np.array(outcome.objective)
         self.n_iter_ = len(outcome.objective)
-        self.scoring_prototypes_, self.class_bias_ = assembly.scoring(state)
-        self.class_prior_ = assembly.class_prior(state)
+        self.scoring_prototypes_, self.class_bias_ = assembly.scoring(outcome.state, parents)
+        self.class_prior_ = assembly.class_prior(whole)
+        self.prototype_classes_ = parents
+        self.temperature_ = assembly.temperature
 
     def _warn(self, problem: Problem, outcome: Outcome) -> None:
         """Say it when the pool's labels look wrong: classes that nobody took, a class that took nearly everything."""
@@ -281,6 +362,7 @@ class HPL(ZeroShotEstimator):
                     stacklevel=3,
                 )
             return
+        self._warn_of_strangers(problem)
         counts = np.array([np.count_nonzero(labels == name) for name in self.classes_])
         targets = problem.allowed & ~problem.seen if (problem.allowed & ~problem.seen).any() else problem.allowed
         empty, top = int((counts[targets] == 0).sum()), int(counts.argmax())
@@ -291,4 +373,16 @@ class HPL(ZeroShotEstimator):
                 f"(largest: {name_of(self.classes_, top)} with {counts[top] / len(labels):.0%}). {cure}",
                 UserWarning,
                 stacklevel=3,
+            )
+
+    def _warn_of_strangers(self, problem: Problem) -> None:
+        """Descriptions that fit no cluster, though samples got their label."""
+        lost = np.flatnonzero((self.class_doubt_ > LOST) & (self.class_doubt_ < 1))
+        if len(lost):
+            named = ", ".join(name_of(problem.names, int(j)) for j in lost[:3]) + (", ..." if len(lost) > 3 else "")
+            warnings.warn(
+                f"The descriptions of {len(lost)} classes match no cluster of the pool ({named}): doubt their labels, "
+                "and see class_doubt_.",
+                UserWarning,
+                stacklevel=4,
             )

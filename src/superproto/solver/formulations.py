@@ -129,8 +129,10 @@ class Formulation:
         return state._replace(Z=Z, P=P)
 
     def super_prototypes(self, state: State, tol: float, max_sweeps: int) -> State:
-        """The D_v and D_c blocks: least squares with every row in the unit ball."""
+        """The D_v and D_c blocks: least squares with every row in the unit ball; descriptions stay if none is seen."""
         given = self.given
+        if not given.seen.any():
+            return state
         weight = given.kappa * given.domain_weight
         visual = np.where(given.hollow, 0.0, weight)
         solve = blocks.dictionary_by_blocks if given.dictionary_solver == "blocks" else blocks.dictionary_by_gradient
@@ -239,7 +241,10 @@ class Bidirectional(Published):
 
 @dataclass(frozen=True)
 class Softness:
-    """Temperature T, relaxation f, and the family in which the class prior is found."""
+    """Temperature T, relaxation f, and the family in which the class prior is found.
+
+    ``weights`` (n,) share a class's prior among its prototypes; None: each class has one.
+    """
 
     temperature: float
     relaxation: float
@@ -247,6 +252,7 @@ class Softness:
     levels: Array
     pseudo_count: float
     max_passes: int = 60
+    weights: Array | None = None
 
 
 class Spherical(Formulation):
@@ -290,7 +296,7 @@ class Spherical(Formulation):
         if soft.prior == "smoothed":
             prior = transport.smoothed_prior(masses, soft.pseudo_count)
         elif soft.prior == "two-level":
-            prior = transport.two_level_prior(masses, soft.levels, soft.pseudo_count)
+            prior = transport.two_level_prior(masses, soft.levels, soft.pseudo_count, soft.weights)
         else:
             return state
         r = transport.relaxation_weight(soft.temperature, soft.relaxation)
@@ -305,7 +311,7 @@ class Spherical(Formulation):
         r = transport.relaxation_weight(soft.temperature, soft.relaxation)
         if soft.prior == "smoothed":
             return -r * soft.pseudo_count * float(np.log(state.prior).sum())
-        sizes = np.bincount(soft.levels)
+        sizes = np.bincount(soft.levels, soft.weights)
         shares = np.bincount(soft.levels, state.prior)
         return -r * soft.pseudo_count * float((sizes / sizes.sum()) @ np.log(shares))
 
@@ -331,7 +337,7 @@ class Spherical(Formulation):
 
     def encoding(self, state: State) -> float:
         given = self.given
-        labeled = -self.stretch * float((given.sums * state.P).sum())
+        labeled = -self.stretch * float(given.domain_weight @ (given.sums * state.P).sum(axis=1))
         pool = 0.0
         if given.pool is not None and len(state.labels):
             pool = state.confusion + self._prior_cost(state) - self.stretch * float((state.sums * state.P).sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from superproto.solver.formulations import Formulation, State
 
 INNER_TOLERANCE = 1e-6
 DICTIONARY_TOLERANCE = 1e-6
+PROBE_ITER = 10
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,15 @@ def minimize(
         _tell(Progress(state, values, converged, revived, start.P), changed, callback, keep)
     state = unseen_part(model, state, schedule, members)
     return Outcome(model.assign(state), values, converged, revived)
+
+
+def best_start(model: Formulation, starts: list[State], schedule: Schedule) -> State:
+    """The one from which the objective is lower after some outer iterations; not asked if there is one."""
+    if len(starts) == 1:
+        return starts[0]
+    short = replace(schedule, max_iter=min(PROBE_ITER, schedule.max_iter))
+    reached = [minimize(model, first, short).objective[-1] for first in starts]
+    return starts[int(np.argmin(reached))]
 
 
 def _tell(

@@ -84,8 +84,12 @@ def smoothed_prior(masses: Array, pseudo: float) -> Array:
     return np.asarray((masses + pseudo) / (masses.sum() + len(masses) * pseudo))
 
 
-def two_level_prior(masses: Array, levels: Array, pseudo: float) -> Array:
-    """pi_j = s_l / n_l, s_l = (C_l + a_l) / (N + sum a): the share of a level is free, inside it classes are equal."""
-    sizes = np.bincount(levels)
+def two_level_prior(masses: Array, levels: Array, pseudo: float, weights: Array | None = None) -> Array:
+    """pi_j = s_l w_j / n_l, s_l = (C_l + a_l) / (N + sum a): the share of a level is free, inside it classes are equal.
+
+    ``weights`` w (n,) share a class among its prototypes; n_l = sum_l w is the number of classes.
+    """
+    weights = np.ones(len(masses)) if weights is None else weights
+    sizes = np.bincount(levels, weights)
     level_mass = np.bincount(levels, masses) + pseudo * sizes / sizes.sum()
-    return np.asarray((level_mass / level_mass.sum() / sizes)[levels])
+    return np.asarray((level_mass / level_mass.sum() / sizes)[levels] * weights)
