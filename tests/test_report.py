@@ -11,7 +11,7 @@ import pytest
 
 from superproto import HPL
 from superproto.datasets import make_task
-from superproto.datasets.packs import Pack, write_pack
+from superproto.datasets.packs import Pack, read_pack, write_pack
 from superproto.errors import UserError
 from superproto.evaluation import evaluate
 from superproto.generated import render_readme, stale
@@ -44,6 +44,16 @@ def small_pack(folder: Path, name: str) -> Path:
     path = folder / name
     write_pack(path, Pack(path.stem, np.asarray(task.X), truth, task.semantics, names.astype(str), splits))
     return path
+
+
+def write_xlsa17(folder: Path, pack: Pack) -> None:
+    """The pack as Xian et al. write theirs: columns are samples and classes, indices start at 1."""
+    from scipy.io import savemat
+
+    names = np.array([[str(name)] for name in pack.class_names], dtype=object)
+    places = {f"{name}_loc": rows[:, None] + 1 for name, rows in pack.splits.items()}
+    savemat(folder / "res101.mat", {"features": pack.features.T, "labels": pack.labels[:, None] + 1})
+    savemat(folder / "att_splits.mat", {"att": pack.semantics.T, "allclasses_names": names, **places})
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +139,19 @@ def test_every_published_row_is_on_the_page(made: tuple[Path, str]) -> None:
 def test_missing_data_is_said(made: tuple[Path, str]) -> None:
     assert "no data" in made[1]
     assert "No data at hand for SUN (ResNet-101)" in made[1]
+
+
+def test_cells_of_a_users_own_xlsa17_folder_fill_in(data: Path, plan: Plan, tmp_path: Path) -> None:
+    """The five folders of the plan; SUN is put beside the small pack."""
+    assert [d.find for d in read_plan().data if d.features == "ResNet-101"] == ["APY", "AWA1", "AWA2", "SUN", "CUB"]
+    (tmp_path / "SUN").mkdir()
+    write_xlsa17(tmp_path / "SUN", read_pack(data / "small.npz"))
+    page = str(reproduce(tmp_path, tmp_path / "r.jsonl", plan=plan, tables=[2, 4, 5], figures=["convergence"]).render())
+    score = Results(read(tmp_path / "r.jsonl")).score("SUN", "eszsl", {"whiten": False})
+    assert score is not None
+    assert f"{100 * score.mean:.1f}" in page
+    assert "SUN (ResNet-101, at hand)" in page
+    assert "No data at hand for Small (synthetic)." in page
 
 
 def test_a_class_named_script_is_shown_as_text(made: tuple[Path, str]) -> None:
@@ -316,3 +339,15 @@ def test_a_block_is_written_from_records_and_goes_stale_with_them(tmp_path: Path
 def test_a_wrong_marker_is_named(text: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         render_readme(text, [])
+
+
+def test_docs_have_the_cells_of_the_page(made: tuple[Path, str]) -> None:
+    found = [replace(r, task="flo_efficientnet_lite0") for r in read(made[0])]
+    text = render_readme("<!-- generated:paper-table-4 -->\n<!-- /generated:paper-table-4 -->\n", found)
+    plain, whitened = (
+        Results(found).score("flo_efficientnet_lite0", "eszsl", {"whiten": whiten}) for whiten in (False, True)
+    )
+    assert plain is not None
+    assert whitened is not None
+    row = next(line for line in text.splitlines() if line.startswith("| ind. | ESZSL |"))
+    assert row.endswith(f"| {100 * plain.mean:.1f} / {100 * whitened.mean:.1f} | no data |")

@@ -21,10 +21,13 @@ from .bench.views import SPEED_BLOCKS
 from .errors import UserError
 from .files import write_whole
 from .leaderboard.blocks import BOARD_BLOCKS, Standing
+from .markdown import from_tables
+from .markup import join
 from .paper.plan import Plan, read_plan
 from .paper.published import rows_of
 from .paper.results import Results, Score
 from .records import Record
+from .tables import ablation_tables, accuracy_table, data_sets_table, direction_tables, generalized_table
 
 __all__ = ["BLOCKS", "marked_files", "refresh", "render_readme", "stale"]
 
@@ -87,7 +90,23 @@ def digits_block(plan: Plan, results: Results) -> str:
     )
 
 
+def _paper_table(number: int) -> Block:
+    """A table of the page as Markdown: what the paper reports beside what was measured here."""
+
+    def block(plan: Plan, results: Results) -> str:
+        chosen = next((table for table in plan.tables if table.number == number), None)
+        if number == 2:
+            return from_tables(data_sets_table(plan, results))
+        if number == 6:
+            return from_tables(join([ablation_tables(plan, results), *direction_tables(plan, results)]))
+        assert chosen is not None
+        return from_tables((generalized_table if number == 5 else accuracy_table)(plan, results, chosen))
+
+    return block
+
+
 BLOCKS: dict[str, Block] = {"results": results_block, "ablation": ablation_block, "digits": digits_block}
+BLOCKS |= {f"paper-table-{number}": _paper_table(number) for number in (2, 3, 4, 5, 6)}
 
 
 def render_readme(

@@ -11,17 +11,15 @@ from typing import Any
 
 from .errors import UserError
 from .files import write_whole
-from .markup import Markup, tag
 from .methods import make_model, parameters_of
-from .page import Page, fold, note, paragraph, table, tiles
-from .paper.directions import Direction, directions
+from .page import Page, note, paragraph, tiles
 from .paper.drawings import DRAWINGS
 from .paper.jobs import Job, jobs_of, process_jobs
 from .paper.measures import EMBEDDED
 from .paper.plan import Plan, Shelf, read_plan
 from .paper.results import Results
 from .records import PathLike, Record, check_writable, read
-from .tables import ablation_tables, accuracy_table, data_sets_table, generalized_table
+from .tables import ablation_tables, accuracy_table, data_sets_table, direction_tables, generalized_table
 
 __all__ = ["FIGURES", "TABLES", "build_page", "reproduce"]
 
@@ -101,36 +99,7 @@ def _add_tables(page: Page, plan: Plan, results: Results, tables: set[int]) -> N
         says = "U, S: per-class accuracy on unseen and on seen classes, all being candidates; H (bold): harmonic mean."
         page.add("Table V: generalized ZSL", paragraph(says), generalized_table(plan, results, by_number[5]))
     if 6 in tables:
-        page.add("Table VI: ablations", ablation_tables(plan, results), *_direction_blocks(plan, results))
-
-
-def _direction_blocks(plan: Plan, results: Results) -> list[Any]:
-    found = directions(plan, results)
-    if not found:
-        return []
-    counts = [sum(d.agrees is kind for d in found) for kind in (True, None, False)]
-    says = (
-        f"Of {len(found)} comparisons with the paper's directions {counts[0]} agree, {counts[1]} show no difference "
-        f"here, and {counts[2]} differ; each of the latter has its measurement beside it."
-    )
-    differing = [d for d in found if d.agrees is False]
-    others = [d for d in found if d.agrees is not False]
-    return [paragraph(says), _direction_table(differing), fold("The other comparisons", _direction_table(others))]
-
-
-def _direction_table(found: list[Direction]) -> Markup:
-    rows = [
-        [
-            d.ablation,
-            tag("span", f"{d.variant} against {d.reference}", class_="wrap"),
-            f"{d.data}{', whitened' if d.whitened else ''}",
-            *(f"{v:+.1f} points" if d.measure == "accuracy" else f"{v:.2f} × the time" for v in (d.published, d.here)),
-            {None: "level", True: "agrees", False: "differs"}[d.agrees],
-            tag("span", d.says, class_="wrap left") if d.agrees is not True else "",
-        ]
-        for d in found
-    ]
-    return table(["", "compared", "data", "paper, mean", "here", "direction", "measured"], rows, left=3)
+        page.add("Table VI: ablations", ablation_tables(plan, results), *direction_tables(plan, results))
 
 
 def _summary(plan: Plan, results: Results) -> list[Any]:

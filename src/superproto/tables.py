@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .markup import Markup, join, tag
-from .page import table
+from .page import fold, paragraph, table
+from .paper.directions import Direction, directions
 from .paper.plan import Data, Plan, Table, Variant, settings_of
 from .paper.published import DATASETS, rows_of
 from .paper.results import Results, Score
 
-__all__ = ["ablation_tables", "accuracy_table", "data_sets_table", "generalized_table", "measured_data", "missing_data"]
+__all__ = [
+    "ablation_tables",
+    "accuracy_table",
+    "data_sets_table",
+    "direction_tables",
+    "generalized_table",
+    "measured_data",
+    "missing_data",
+]
 
 NO_DATA = tag("span", "no data", class_="missing", title="This data set is not at hand: see --data.")
 NOT_RUN = tag("span", "not run", class_="missing")
@@ -125,6 +134,45 @@ def ablation_tables(plan: Plan, results: Results) -> Markup:
     )
 
 
+def direction_tables(plan: Plan, results: Results) -> list[Markup]:
+    """Table VI's directions against the paper's: those that differ with their measurement, the others folded."""
+    found = directions(plan, results)
+    if not found:
+        return []
+    counts = [sum(d.agrees is kind for d in found) for kind in (True, None, False)]
+    says = (
+        f"Of {len(found)} comparisons with the paper's directions {counts[0]} agree, {counts[1]} show no difference "
+        f"here, and {counts[2]} differ; each of the latter has its measurement beside it."
+    )
+    differing = [d for d in found if d.agrees is False]
+    others = [d for d in found if d.agrees is not False]
+    return [paragraph(says), _direction_table(differing), fold("The other comparisons", _direction_table(others))]
+
+
+def _direction_table(found: list[Direction]) -> Markup:
+    rows = [
+        [
+            d.ablation,
+            tag("span", f"{d.variant} against {d.reference}", class_="wrap"),
+            f"{d.data}{', whitened' if d.whitened else ''}",
+            tag("span", _changes(d, d.published, d.published_range), class_="wrap"),
+            _changes(d, d.here),
+            {None: "level", True: "agrees", False: "differs"}[d.agrees],
+            tag("span", d.says, class_="wrap left") if d.agrees is not True else "",
+        ]
+        for d in found
+    ]
+    columns = ["", "compared", "data", "paper: mean (range)", "here", "direction", "measured here"]
+    return table(columns, rows, left=3)
+
+
+def _changes(direction: Direction, value: float, span: Sequence[float] = ()) -> str:
+    accuracy = direction.measure == "accuracy"
+    text = f"{value:+.1f} points" if accuracy else f"{value:.2f} × the time"
+    ends = " to ".join(f"{end:+.1f}" if accuracy else f"{end:.2f}" for end in span)
+    return (f"{text} ({ends})" if ends else text).replace("-", "−")
+
+
 def _ablation(plan: Plan, results: Results, measure: str, name: str) -> Markup:
     published = {(r.ablation, r.method): r for r in rows_of("VI") if r.measure == measure}
     data = [entry for entry in measured_data(plan, results) if entry.allows("hpl1")]
@@ -162,7 +210,8 @@ def _accuracy_cell(results: Results, chosen: Table) -> Callable[[Data, str], obj
     def cell(data: Data, method: str) -> object:
         if method not in chosen.methods:
             return NOT_GIVEN
-        found = [results.score(data.name, method, params, **where) for params in settings_of(method)]
+        headline = "top5" if data.dataset == "ImageNet" else "per_class_accuracy"
+        found = [results.value(headline, data.name, method, params, **where) for params in settings_of(method)]
         if all(score is None for score in found):
             return NOT_RUN if data.allows(method) and results.has(data.name, chosen.protocol) else NOT_GIVEN
         return join((NOT_RUN if score is None else _number(score) for score in found), " / ")

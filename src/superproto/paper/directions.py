@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..records import Record
 from .plan import Ablation, Data, Plan, Variant
 from .published import DATASETS, rows_of
 from .results import Results
@@ -17,7 +20,7 @@ _NAMES = {"accuracy": "per_class_accuracy", "seconds": "cpu_seconds"}
 
 @dataclass(frozen=True)
 class Direction:
-    """A variant against the paper's choice: the paper's mean difference, ours on one data set, what explains it.
+    """A variant against the paper's choice: the paper's mean difference and range, ours on one data set, the reason.
 
     Differences are in points for accuracy and as a factor for time; `agrees` is None where ours is no difference.
     """
@@ -29,6 +32,7 @@ class Direction:
     data: str
     whitened: bool
     published: float
+    published_range: tuple[float, float]
     here: float
     agrees: bool | None
     says: str
@@ -53,50 +57,65 @@ def _compare(
     results: Results, ablation: Ablation, variant: Variant, measure: str, data: Data, whitened: bool
 ) -> Direction | None:
     reference = ablation.variants[-1]
-    ours = [_value(results, data, one, measure, whitened) for one in (variant, reference)]
+    asked = [(data.name, one.method, {**one.params, "whiten": whitened}) for one in (variant, reference)]
+    runs = [results.runs(*one) for one in asked]
+    ours = [results.value(_NAMES[measure], *one) for one in asked]
     if ours[0] is None or ours[1] is None:
         return None
-    paper = _published_difference(ablation.index, variant.row, reference.row, measure)
+    paper = _published_differences(ablation.index, variant.row, reference.row, measure)
     if measure == "accuracy":
+        mean, none = float(np.mean(paper)), 0.0
         here = 100 * (ours[0].mean - ours[1].mean)
         width = 100 * max(ours[0].interval, ours[1].interval)
         level = abs(here) <= width
-        why = f"{abs(here):.1f} points are inside the 95 % interval of ± {width:.1f}" if level else ""
+        why = f"The interval of one run is ± {width:.1f} points." if level else _why_better(*runs)
     else:
+        mean, none = float(np.exp(np.mean(np.log(paper)))), 1.0
         here = ours[0].mean / ours[1].mean
         level = abs(np.log(here)) < np.log(1.1)
-        why = "less than a tenth apart" if level else ""
-    agrees = None if level else (np.sign(here - (measure == "seconds")) == np.sign(paper - (measure == "seconds")))
-    why = why or _why(results, data, variant, reference, whitened)
+        why = "Less than a tenth apart." if level else _why_slower(*runs)
+    agrees = None if level else bool(np.sign(here - none) == np.sign(mean - none))
+    span = (min(paper), max(paper))
     return Direction(
-        ablation.index, measure, variant.row, reference.row, data.title, whitened, paper, here,
-        None if agrees is None else bool(agrees), why,
+        ablation.index, measure, variant.row, reference.row, data.title, whitened, mean, span, here, agrees, why
     )  # fmt: skip
 
 
-def _published_difference(index: str, variant: str, reference: str, measure: str) -> float:
+def _published_differences(index: str, variant: str, reference: str, measure: str) -> list[float]:
+    """The paper's, data set by data set: points of accuracy, or a factor of time."""
     rows = {r.method: r.values for r in rows_of("VI") if r.ablation == index and r.measure == measure}
     pairs = [(rows[variant][name], rows[reference][name]) for name in DATASETS[:4]]
-    if measure == "accuracy":
-        return float(np.mean([a - b for a, b in pairs]))
-    return float(np.exp(np.mean([np.log(a / b) for a, b in pairs])))
+    return [a - b if measure == "accuracy" else a / b for a, b in pairs]
 
 
-def _value(results: Results, data: Data, variant: Variant, measure: str, whitened: bool):  # type: ignore[no-untyped-def]
-    return results.value(_NAMES[measure], data.name, variant.method, {**variant.params, "whiten": whitened})
+def _why_better(variant: Sequence[Record], reference: Sequence[Record]) -> str:
+    """Where classes stay empty, how many; else how surely the right class is among the first five, and the sweeps."""
+    empty = [np.mean([_empty_classes(record) for record in runs]) for runs in (variant, reference)]
+    if max(empty) > 0:
+        return f"It leaves {empty[0]:.3g} unseen classes without a sample, the other {empty[1]:.3g}."
+    five = [100 * _mean(runs, "top5") for runs in (variant, reference)]
+    sweeps = [_mean(runs, "sweeps") for runs in (variant, reference)]
+    return (
+        f"No class is left empty by either; the right class is among its first five for {five[0]:.1f} % of the samples "
+        f"against {five[1]:.1f} %, after {sweeps[0]:.0f} sweeps against {sweeps[1]:.0f}."
+    )
 
 
-def _why(results: Results, data: Data, variant: Variant, reference: Variant, whitened: bool) -> str:
-    """The measurement behind a difference: sweeps and seconds for a sweep, and what the fits warned of."""
-    words = []
-    for one in (variant, reference):
-        records = results.runs(data.name, one.method, {**one.params, "whiten": whitened})
-        sweeps = float(np.mean([r.scores.get("sweeps", np.nan) for r in records]))
-        seconds = float(np.mean([r.scores.get("cpu_seconds", np.nan) for r in records]))
-        warned = next(
-            (note.partition(" (")[0] for r in records for note in r.notes if "received no sample" in note), ""
-        )
-        words.append(
-            f"{one.row}: {sweeps:.0f} sweeps, {seconds / max(sweeps, 1):.2g} s each" + (f", {warned}" if warned else "")
-        )
-    return "; ".join(words)
+def _why_slower(variant: Sequence[Record], reference: Sequence[Record]) -> str:
+    """Sweeps, and seconds of one core for each."""
+    sweeps = [_mean(runs, "sweeps") for runs in (variant, reference)]
+    each = [_mean(runs, "cpu_seconds") / max(n, 1) for runs, n in zip((variant, reference), sweeps)]
+    return (
+        f"It takes {sweeps[0]:.0f} sweeps against {sweeps[1]:.0f}, at {each[0]:.2g} s each against {each[1]:.2g} s, "
+        "start included."
+    )
+
+
+def _mean(runs: Sequence[Record], score: str) -> float:
+    return float(np.mean([record.scores.get(score, np.nan) for record in runs]))
+
+
+def _empty_classes(record: Record) -> int:
+    """Of a run's warnings: 'n of m unseen classes received no sample'."""
+    found = (re.match(r"(\d+) of \d+ .*received no sample", note) for note in record.notes)
+    return next((int(match.group(1)) for match in found if match), 0)
