@@ -16,7 +16,7 @@ import superproto
 __all__ = ["app", "complete_app"]
 
 # In the order in which `superproto --help` lists them.
-GROUPS = ("paper", "data", "score", "leaderboard", "models", "bench")
+GROUPS = ("paper", "data", "score", "leaderboard", "models", "studies", "bench")
 
 app = typer.Typer(
     name="superproto",

@@ -1,0 +1,111 @@
+"""MEASURE what each part of the default model contributes: it is switched off, and the same questions asked again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import right
+from .benchmark import Run, run
+from .datasets import load
+from .errors import UserError
+from .intervals import Difference, bootstrap_right, difference_of
+from .methods import make_model, parameters_of
+from .paper.published import benchmarks_folder, read_toml
+from .records import PathLike, Record
+
+__all__ = ["Finding", "Part", "findings", "measure_parts", "read_parts"]
+
+SETTINGS = {"zsl": "per_class_accuracy", "gzsl": "harmonic_mean"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part by its name, and the parameters that switch it off; none: the whole model."""
+
+    name: str
+    off: Mapping[str, Any]
+
+
+class Finding(NamedTuple):
+    """A part off on one data set and setting: the score, and its difference to the whole model's."""
+
+    part: str
+    task: str
+    setting: str
+    score: float
+    difference: Difference | None
+
+
+def read_parts(path: Path | None = None) -> tuple[list[str], list[Part]]:
+    """File names of the data, and the parts: the whole model first."""
+    content = read_toml(path or benchmarks_folder() / "parts.toml")
+    parts = [Part(str(entry["name"]), dict(entry["off"])) for entry in content["part"]]
+    return [str(name) for name in content["data"]], [Part("(nothing off)", {}), *parts]
+
+
+def measure_parts(
+    folder: PathLike, path: PathLike, on_record: Callable[[Record, bool], None] | None = None
+) -> list[Record]:
+    """Run what is not recorded yet, on the data that are in the folder."""
+    names, parts = read_parts()
+    there = [Path(folder) / name for name in names if (Path(folder) / name).exists()]
+    if not there:
+        raise UserError(f"{folder} has none of {', '.join(names)}. Give the folder of the packs with --data.")
+    tasks = (load(file, setting=setting) for file in there for setting in SETTINGS)
+    plan = (Run(task, "hpl", part.off) for task in tasks for part in parts)
+    return run(plan, path, on_record=on_record, keep_right=True)
+
+
+def findings(records: Iterable[Record]) -> list[Finding]:
+    """Every part that was measured with today's defaults, beside the whole model on the same draws."""
+    by_run = {(r.task, r.setting, _frozen(r.params)): r for r in records if r.method == "hpl"}
+    _, (whole, *others) = read_parts()
+    found = []
+    for task, setting in dict.fromkeys((task, setting) for task, setting, _ in by_run):
+        base = by_run.get((task, setting, _frozen(_params(whole))))
+        if base is None:
+            continue
+        found.append(Finding(whole.name, task, setting, base.scores[SETTINGS[setting]], None))
+        for part in others:
+            record = by_run.get((task, setting, _frozen(_params(part))))
+            if record is not None:
+                score = record.scores[SETTINGS[setting]]
+                found.append(Finding(part.name, task, setting, score, _difference(base, record, setting)))
+    return found
+
+
+def _difference(base: Record, other: Record, setting: str) -> Difference:
+    answers = [right.unpack(record.scores["right"]) for record in (base, other)]
+    seen = answers[0].seen if setting == "gzsl" else None
+    draws = bootstrap_right(answers[0].classes, np.array([a.right for a in answers], float), is_seen=seen)
+    name = SETTINGS[setting]
+    return difference_of(other.scores[name] - base.scores[name], draws[0], draws[1])
+
+
+def _params(part: Part) -> dict[str, Any]:
+    return parameters_of(make_model("hpl", part.off))
+
+
+def _frozen(params: Mapping[str, Any]) -> str:
+    return repr(sorted(params.items()))
+
+
+def table_of(found: Sequence[Finding]) -> tuple[list[str], list[list[str]]]:
+    """Head and rows: a part off in each, a column for each data set and setting, in points."""
+    columns = list(dict.fromkeys((finding.task, finding.setting) for finding in found))
+    cells = {(finding.part, finding.task, finding.setting): _text(finding) for finding in found}
+    head = ["off", *(f"{task}, {'H' if setting == 'gzsl' else setting}" for task, setting in columns)]
+    parts = dict.fromkeys(finding.part for finding in found)
+    return head, [[part, *(cells.get((part, *column), "not run") for column in columns)] for part in parts]
+
+
+def _text(finding: Finding) -> str:
+    if finding.difference is None:
+        return f"{100 * finding.score:.1f}"
+    change = finding.difference
+    return f"{100 * change.difference:+.1f} [{100 * change.low:+.1f}, {100 * change.high:+.1f}]"

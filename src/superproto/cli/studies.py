@@ -1,0 +1,59 @@
+"""Verbs that examine the default model: `ablation` (each part off) and `robustness` (pools not as hoped for)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import screen
+from .app import app
+
+if TYPE_CHECKING:
+    from superproto.records import Record
+
+DataFolder = Annotated[Path, typer.Option("--data", metavar="DIR", help="Folder of the data packs.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="JSON lines to append to; what is there is kept.")
+]
+
+
+@app.command()
+def ablation(data: DataFolder = Path("data"), output: Output = None) -> None:
+    """Switch off each part of HPL() in turn and say what that costs, with paired intervals.
+
+    \b
+    Example:  superproto ablation --data packs -o parts.jsonl
+    """
+    from superproto.ablation import findings, measure_parts, table_of
+    from superproto.studies import parts_file
+
+    records = measure_parts(data, output or parts_file(), _progress)
+    screen.show_table(*table_of(findings(records)), title="Points against the whole model, 95 % intervals")
+
+
+@app.command()
+def robustness(
+    packs: Annotated[list[Path], typer.Argument(metavar="PACK...", help="Data packs.", exists=True)],
+    output: Output = None,
+) -> None:
+    """Spoil the pool: few classes, uneven ones, few samples, noisy attributes; HPL() beside its start and two others.
+
+    \b
+    Example:  superproto robustness flo.npz awa.npz -o robustness.jsonl
+    """
+    from superproto.datasets import load
+    from superproto.robustness import measure
+    from superproto.studies import robustness_file, robustness_rows
+
+    found: list[dict[str, Any]] = []
+    for pack in packs:
+        for finding in measure(load(pack), output or robustness_file()):
+            found.append(finding)
+            screen.note(f"{finding['task']}, {finding['condition']}")
+    screen.show_table(*robustness_rows(found), title="Accuracy in percent, mean over the draws")
+
+
+def _progress(record: Record, reused: bool) -> None:
+    screen.note(f"{record.task}, {record.setting}: {'recorded already' if reused else f'{record.seconds:.1f} s'}")

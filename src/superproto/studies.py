@@ -1,0 +1,81 @@
+"""Tables of the studies of the default model, for docs: its parts off in turn, and pools that are not as hoped for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .ablation import findings, table_of
+from .paper.published import benchmarks_folder
+from .records import read
+from .robustness import METHODS, START, read_findings
+
+__all__ = ["STUDY_BLOCKS", "parts_file", "robustness_file", "robustness_rows"]
+
+_NAMES = {"hpl": "`HPL()`", START: "its start", "kmeans": "K-means", "transclip": "TransCLIP"}
+# How much worse than its start the model may be, on average over the draws, before the table says so.
+_TOLERATED = 0.01
+
+
+def parts_file() -> Path:
+    """Where the records of `superproto ablation` are kept."""
+    return benchmarks_folder() / "parts.jsonl"
+
+
+def robustness_file() -> Path:
+    """Where the findings of `superproto robustness` are kept."""
+    return benchmarks_folder() / "robustness.jsonl"
+
+
+def parts_block() -> str:
+    """Each part off: the change in points, with the paired 95 % interval."""
+    found = findings(read(parts_file())) if parts_file().exists() else []
+    if not found:
+        return "Not measured yet: `superproto ablation --data DIR`."
+    head, rows = table_of(found)
+    return _table(head, rows)
+
+
+def robustness_block() -> str:
+    """Mean accuracy over the draws for every condition."""
+    found = read_findings(robustness_file())
+    if not found:
+        return "Not measured yet: `superproto robustness --data DIR`."
+    head, rows = robustness_rows(found)
+    worse = [f"{row[0]}, {row[1]}" for row, finding in zip(rows, found) if _loss(finding) > _TOLERATED]
+    said = (
+        f"`HPL()` is worse than its start by more than {100 * _TOLERATED:.0f} point in {len(worse)} of {len(rows)} "
+        f"conditions{': ' + '; '.join(worse) if worse else ''}."
+    )
+    return _table(head, rows) + "\n\n" + said
+
+
+def robustness_rows(found: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """A line for each finding: mean ± standard deviation over draws, in percent."""
+    methods = [START, *METHODS]
+    head = ["data", "condition", "draws", *(_NAMES[name] for name in methods)]
+    rows = [
+        [f["task"], f["condition"], str(f["draws"]), *(_spread(f["accuracy"][name]) for name in methods)] for f in found
+    ]
+    return head, rows
+
+
+def _loss(finding: Mapping[str, Any]) -> float:
+    means = {name: float(np.mean(values)) for name, values in finding["accuracy"].items()}
+    return means[START] - means["hpl"]
+
+
+def _spread(values: Sequence[float]) -> str:
+    mean = f"{100 * np.mean(values):.1f}"
+    return mean if len(values) == 1 else f"{mean} ± {100 * np.std(values, ddof=1):.1f}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+STUDY_BLOCKS = {"parts": parts_block, "robustness": robustness_block}

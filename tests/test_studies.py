@@ -1,0 +1,90 @@
+"""The studies of the default model: parts off, spoiled pools, and their tables."""
+
+import json
+
+import numpy as np
+import pytest
+
+from superproto import robustness, studies
+from superproto.ablation import findings, read_parts, table_of
+from superproto.benchmark import Run, run
+from superproto.datasets import make_task
+from superproto.errors import UserError
+from superproto.intervals import paired_difference
+from superproto.methods import make_model, parameters_of
+
+
+@pytest.fixture(scope="module")
+def task():
+    return make_task(n_seen=12, n_unseen=4, n_features=24, samples_per_class=20, random_state=0)
+
+
+def test_every_part_switches_off_a_parameter_of_the_default():
+    _, (whole, *parts) = read_parts()
+    default = parameters_of(make_model("hpl"))
+    assert not whole.off
+    for part in parts:
+        changed = parameters_of(make_model("hpl", part.off))
+        assert {name for name in default if changed[name] != default[name]} == set(part.off)
+
+
+def test_a_part_s_cost_is_the_paired_difference(task, tmp_path):
+    hard = make_task(n_seen=12, n_unseen=6, n_features=24, separation=0.6, attribute_noise=0.8, random_state=1)
+    _, parts = read_parts()
+    chosen = [part for part in parts if part.off in ({}, {"whiten": False})]
+    records = run([Run(hard, "hpl", part.off) for part in chosen], tmp_path / "parts.jsonl", keep_right=True)
+    whole, off = findings(records)
+    asked = hard.y == -1
+    answers = [
+        make_model("hpl", part.off).fit(hard.X, hard.y, semantics=hard.semantics).transduction_[asked]
+        for part in chosen
+    ]
+    np.testing.assert_allclose(off.difference.difference, off.score - whole.score)
+    expected = paired_difference(hard.truth[asked], *answers)
+    np.testing.assert_allclose(off.difference.difference, expected.difference)
+    np.testing.assert_allclose([off.difference.low, off.difference.high], [expected.low, expected.high], atol=0.02)
+    head, rows = table_of([whole, off])
+    assert head == ["off", f"{hard.name}, zsl"]
+    assert rows[1][0] == off.part
+
+
+class TestRobustness:
+    few = tuple(
+        robustness.Condition(c.name, c.level, min(c.draws, 2), c.spoil, c.prepare) for c in robustness.CONDITIONS
+    )
+
+    def test_every_condition_is_answered_by_every_method(self, task, tmp_path):
+        found = list(robustness.measure(task, tmp_path / "r.jsonl", conditions=self.few))
+        assert len(found) == len(self.few)
+        for finding, condition in zip(found, self.few):
+            assert set(finding["accuracy"]) == {robustness.START, *robustness.METHODS}
+            assert all(len(values) == condition.draws for values in finding["accuracy"].values())
+        head, rows = studies.robustness_rows(found)
+        assert all(len(row) == len(head) for row in rows)
+
+    def test_what_is_found_is_not_measured_again(self, task, tmp_path, monkeypatch):
+        path = tmp_path / "r.jsonl"
+        first = list(robustness.measure(task, path, conditions=self.few[:1]))
+        monkeypatch.setattr(robustness, "_fitted", lambda *a: pytest.fail("measured again"))
+        assert list(robustness.measure(task, path, conditions=self.few[:1])) == first
+
+    def test_a_pool_of_one_class_has_one(self, task):
+        one = next(c for c in robustness.CONDITIONS if c.key == "classes in the pool: 1")
+        spoiled = one.spoil(task, np.random.default_rng(0))
+        assert len(np.unique(spoiled.truth[spoiled.asked])) == 1
+
+    def test_a_broken_line_is_refused(self, tmp_path):
+        (tmp_path / "r.jsonl").write_text(json.dumps({"task": "a"})[:-2])
+        with pytest.raises(UserError, match="no finding"):
+            robustness.read_findings(tmp_path / "r.jsonl")
+
+    def test_the_table_says_where_the_start_is_better(self, tmp_path, monkeypatch):
+        lines = [
+            {"task": "t", "condition": f"c: {i}", "seed": 0, "draws": 2, "accuracy": accuracy}
+            for i, accuracy in enumerate(
+                [{"start": [0.5, 0.5], "hpl": [h, h], "kmeans": [0, 0], "transclip": [0, 0]} for h in (0.6, 0.4)]
+            )
+        ]
+        (tmp_path / "robustness.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        monkeypatch.setattr(studies, "robustness_file", lambda: tmp_path / "robustness.jsonl")
+        assert "in 1 of 2 conditions: t, c: 1." in studies.robustness_block()
