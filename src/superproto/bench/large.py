@@ -40,7 +40,6 @@ def bench_large(folder: Path, size: Size = IMAGENET, **options: Any) -> Entry:
         "sizes": size._asdict(),
         **found,
         "ratios": {"fit / floor": found["seconds"]["fit"] / sum(found["floor"].values())},
-        "iterations": model.n_iter_,
         "bytes": memory,
         "accuracy": float(np.mean(model.transduction_[asked] == truth[asked])),
         "kept": {"anonymous memory <= 3 GB": memory["peak"] <= MOST_MEMORY},

@@ -31,10 +31,10 @@ def breakdown(folder: Path, rates: Rates) -> Entry:
     """Where the seconds of a fit at CUB's size go, beside what the machine's own rates allow at best."""
     X, y, A = cub_sized(folder)
     runs = sorted((fit_in_parts(X, y, A, rates) for _ in range(REPEATS)), key=lambda run: run[1]["seconds"]["fit"])
-    model, found = runs[REPEATS // 2]
+    _, found = runs[REPEATS // 2]
     passes = {name: found["seconds"][name] for name in ("Gram", "whiten", "passes")}
     ratios = {f"{name} / floor": value / found["floor"][name] for name, value in passes.items()}
-    return entry_of(X, y, A, **found, ratios=ratios, iterations=model.n_iter_)
+    return entry_of(X, y, A, **found, ratios=ratios)
 
 
 def outer_iteration(folder: Path, rates: Rates) -> Entry:
