@@ -22,7 +22,7 @@ from superproto.backends.arrayapi import back
 from superproto.errors import UserError
 from superproto.inputs import Problem, check_problem, fingerprint
 from superproto.modelfile import save_model
-from superproto.rows import Array, Rows, add_up, gather, rows_of
+from superproto.rows import Array, Rows, add_up, chunk_length, gather, rows_of
 from superproto.solver.calibration import likeliest_sharpness
 from superproto.stopwatch import span
 from superproto.whitening import Metric, apply_metric, center_metric, learn_metric, roots_help
@@ -250,9 +250,12 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
 
 
 def ask_chunk(chunk: Array, *, model: ZeroShotEstimator, question: str) -> tuple[Array, ...]:
-    """A model's answers for one chunk, wherever it is."""
-    answer = getattr(model, question)(back(chunk))
-    return answer if isinstance(answer, tuple) else (answer,)
+    """A model's answers for one chunk, wherever it is; in blocks, where classes outnumber features."""
+    rows = back(chunk)
+    step = chunk_length(rows.shape[1] + 5 * len(model.classes_), 8)
+    blocks = [getattr(model, question)(rows[start : start + step]) for start in range(0, max(len(rows), 1), step)]
+    parts = zip(*(block if isinstance(block, tuple) else (block,) for block in blocks))
+    return tuple(np.concatenate(part) for part in parts)
 
 
 def _apply(chunk: Array, *, metric: Metric) -> tuple[Array]:

@@ -21,7 +21,7 @@ from superproto.errors import UserError
 from superproto.estimator import NEGLIGIBLE, ZeroShotEstimator, ask_chunk
 from superproto.inputs import Problem, name_of
 from superproto.rows import Array, ArrayRows, gather, rows_of
-from superproto.samples import Samples
+from superproto.samples import Samples, fold
 from superproto.solver.formulations import State
 from superproto.solver.loop import Outcome, Schedule, Sweep, best_start, minimize
 from superproto.watch import reporter, watched
@@ -261,7 +261,7 @@ class HPL(ZeroShotEstimator):
 
     def _class_scores(self, samples: Samples) -> Array:
         """A class with several prototypes scores T log sum exp(s / T) over them: its share of the assignment."""
-        scores = samples.scores(self.scoring_prototypes_) + self.class_bias_
+        scores = samples.scores(self.scoring_prototypes_, getattr(self, "_folded", None)) + self.class_bias_
         n_classes = len(self.classes_)
         for j in np.unique(self.prototype_classes_[n_classes:]):
             own = scores[:, self.prototype_classes_ == j] / self.temperature_
@@ -270,6 +270,12 @@ class HPL(ZeroShotEstimator):
 
     def _score_rows(self, X: Array) -> Array:
         return self._score(X)
+
+    def _portable(self) -> HPL:
+        """With the metric folded into the prototypes, once for all chunks."""
+        light: Any = super()._portable()
+        light._folded = fold(self.metric_, self.scoring_prototypes_)
+        return light  # type: ignore[no-any-return]
 
     def _is_shared(self, problem: Problem) -> bool:
         """Descriptions live where the features do (CLIP's text vectors): no seen class is needed then."""

@@ -37,6 +37,19 @@ class Assignment(NamedTuple):
     value: float
 
 
+class Folded(NamedTuple):
+    """The metric folded into prototypes: W p_j (n, d), and their products with the mean (n,)."""
+
+    rows: Array
+    offset: Array
+
+
+def fold(metric: Metric, prototypes: Array) -> Folded:
+    """What prototypes become for rows that come as they are."""
+    rows = metric.backward(prototypes)
+    return Folded(rows, np.zeros(len(prototypes)) if metric.mean is None else rows @ metric.mean)
+
+
 class Samples:
     """Rows behind a metric. Everything below reads them chunk by chunk."""
 
@@ -126,18 +139,16 @@ class Samples:
             labels, masses, self._into_metric(*sums) if sums else np.zeros(prototypes.shape), float(value)
         )
 
-    def scores(self, prototypes: Array) -> Array:
-        """<x_i, p_j> (N, n)."""
+    def scores(self, prototypes: Array, folded: Folded | None = None) -> Array:
+        """<x_i, p_j> (N, n); ``folded`` spares folding the metric into the prototypes again."""
         if self.n == 0:
             return np.zeros((0, len(prototypes)))
-        ask = partial(passes.scores, **self._folded(prototypes))
+        ask = partial(passes.scores, **self._folded(prototypes, folded))
         return gather(self.rows.visit(ask, self.scale, self.shift), strung=1)[0][0]
 
-    def _folded(self, prototypes: Array) -> dict[str, Array]:
-        """The metric folded into the prototypes: W p_j, and its product with the mean."""
-        folded = self.metric.backward(prototypes)
-        offset = np.zeros(len(prototypes)) if self.metric.mean is None else folded @ self.metric.mean
-        return {"folded": folded.astype(self.rows.dtype), "offset": offset}
+    def _folded(self, prototypes: Array, known: Folded | None = None) -> dict[str, Array]:
+        rows, offset = fold(self.metric, prototypes) if known is None else known
+        return {"folded": rows.astype(self.rows.dtype), "offset": offset}
 
     def _may_remember(self, prototypes: Array) -> bool:
         return 2 * self.n * len(prototypes) * self.rows.dtype.itemsize <= SCORE_CACHE_BYTES

@@ -26,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from superproto.errors import UserError
 from superproto.inputs import UNLABELED, check_problem
 from superproto.passes import (
+    as_they_are,
     labeled_unit_rows,
     like,
     moments,
@@ -36,7 +37,7 @@ from superproto.passes import (
     unit_rows,
     unit_sum,
 )
-from superproto.rows import Array, ArrayRows, Rows, add_up
+from superproto.rows import KEPT_BYTES, Array, ArrayRows, Rows, add_up, gather
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,12 @@ class Metric:
         return self.forward(rows)
 
     def through(self, rows: Rows) -> Rows:
-        """The rows that the map is for: as they are, or their roots."""
-        return RootRows(rows) if self.root else rows
+        """The rows that the map is for: as they are, or their roots, which are kept if they are few."""
+        if not self.root:
+            return rows
+        if isinstance(rows, ArrayRows) and 0 < rows.n_rows * rows.n_columns * rows.dtype.itemsize <= KEPT_BYTES:
+            return ArrayRows(gather(RootRows(rows).visit(as_they_are), strung=1)[0][0], chunk_rows=rows.chunk_rows)
+        return RootRows(rows)
 
     def at(self, dtype: DTypeLike) -> Metric:
         """The same map at a precision, converted once for a whole pass."""
