@@ -252,8 +252,18 @@ def test_a_models_page_lists_every_candidate_and_every_doubt(own: Path, data: Pa
     page = str(report_on(own, data / "small.npz").render())
     for title in ("How the pool was labeled", "Which labels to doubt", "What each class was taken to look like"):
         assert title in page
+    assert "Descriptions that match no cluster" in page
     assert "<script" not in page
     assert "&lt;script&gt;" in page
+
+
+def test_a_class_whose_description_fits_nothing_is_named(own: Path) -> None:
+    from superproto.persistence import load_model
+
+    model = load_model(own)
+    model.class_doubt_ = np.where(np.asarray(model.seen_classes_), 0.0, 0.99)
+    page = str(build(model).render())
+    assert "are rather another class&#x27;s" in page or "are rather another class's" in page
 
 
 def test_a_model_without_its_pack_still_has_a_page(own: Path) -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .drawing import Picture, Series, bar_chart, line_chart, percent, picture_grid
 from .drawing.trees import dendrogram
+from .hpl import LOST
 from .markup import Markup, tag
 from .metrics import per_class_accuracy
 from .page import Page, figure_with, fold, note, paragraph, table, tiles
@@ -48,8 +49,10 @@ def build(
     )
     page.add("In short", *_summary(model, task, answers))
     page.add("How the pool was labeled", *_shares(model, names, answers))
+    if np.any(getattr(model, "class_doubt_", 0)):
+        page.add("Descriptions that match no cluster", *_names_in_doubt(model, names))
     if task is not None and answers is not None:
-        page.add("Which labels to doubt", *_doubts(task, answers, names))
+        page.add("Which labels to doubt", *_doubts(model, task, answers, names))
         page.add("What each class was taken to look like", *_nearest(model, task, answers, names, images))
         if task.truth_known:
             page.add("Against the truth", *_against_truth(task, answers, names))
@@ -99,34 +102,65 @@ def _shares(model: Any, names: list[str], answers: Array | None) -> list[Any]:
     return [*warning, figure_with(chart, says + cut)]
 
 
-def _doubts(task: Task, answers: Array, names: list[str]) -> list[Any]:
+def _doubts(model: Any, task: Task, answers: Array, names: list[str]) -> list[Any]:
     if not len(answers):
         return [note("Nothing was asked.")]
-    ranked = np.sort(answers, axis=1)[:, ::-1]
-    label, runner_up = answers.argmax(axis=1), np.argsort(-answers, axis=1, kind="stable")[:, 1]
-    counts, edges = np.histogram(ranked[:, 0], bins=10, range=(0, 1))
+    doubt, label = _doubt(model, answers), answers.argmax(axis=1)
+    counts, edges = np.histogram(doubt, bins=10, range=(0, 1))
     chart = bar_chart(
         [f"{percent(low)} to {percent(low + 0.1)}" for low in edges[:-1]], [counts.tolist()], "samples",
-        text=lambda value: f"{value:.0f}", says="How sure the labels are", width=460,
+        text=lambda value: f"{value:.0f}", says="How doubtful the labels are", width=460,
     )  # fmt: skip
-    order = np.argsort(ranked[:, 0] - ranked[:, 1], kind="stable")[:_DOUBTFUL]
-    called = _sample_names(task)
-    rows = [
-        [called[i], names[label[i]], percent(ranked[i, 0]), names[runner_up[i]], percent(ranked[i, 1])] for i in order
-    ]
     by_class = sorted(
-        (float(ranked[label == c, 0].mean()), names[c], int((label == c).sum())) for c in np.unique(label)
+        ((float(doubt[label == c].mean()), names[c], int((label == c).sum())) for c in np.unique(label)), reverse=True
     )
     weakest = [[name, percent(mean), str(count)] for mean, name, count in by_class[:15]]
+    caption = (
+        "How many labels have which doubt: 1 less the label's probability times the trust in its class's name. It "
+        "ranks what to look at first; it does not count errors."
+    )
     return [
-        figure_with(chart, "How many samples got their label with which probability."),
+        figure_with(chart, caption),
         paragraph("Classes whose labels are least sure:"),
-        table(["class", "mean probability", "samples"], weakest),
-        fold(
-            f"The {len(rows)} most doubtful samples",
-            table(["sample", "label", "probability", "runner-up", "probability"], rows),
-        ),
+        table(["class", "mean doubt", "samples"], weakest),
+        _most_doubtful(task, answers, doubt, names),
     ]
+
+
+def _doubt(model: Any, answers: Array) -> Array:
+    """(questions,) how doubtful each label is: the sample lies between classes, or its class has a wrong name."""
+    named_wrong = np.asarray(getattr(model, "class_doubt_", np.zeros(answers.shape[1])))
+    return np.asarray(1 - answers.max(axis=1) * (1 - named_wrong[answers.argmax(axis=1)]))
+
+
+def _most_doubtful(task: Task, answers: Array, doubt: Array, names: list[str]) -> Markup:
+    order, called = np.argsort(-doubt, kind="stable")[:_DOUBTFUL], _sample_names(task)
+    ranked = np.argsort(-answers[order], axis=1, kind="stable")[:, :2]
+    rows = [
+        [called[i], percent(doubt[i]), *(text for c in two for text in (names[c], percent(answers[i, c])))]
+        for i, two in zip(order, ranked)
+    ]
+    columns = ["sample", "doubt", "label", "probability", "runner-up", "probability"]
+    return fold(f"The {len(rows)} most doubtful samples", table(columns, rows))
+
+
+def _names_in_doubt(model: Any, names: list[str]) -> list[Any]:
+    """Which descriptions fit no cluster of the pool: all labels of such a class may be another class's."""
+    doubt = np.asarray(model.class_doubt_)
+    described = np.flatnonzero(np.asarray(model.allowed_) & ~np.asarray(model.seen_classes_))
+    order = described[np.argsort(-doubt[described], kind="stable")]
+    lost = [names[c] for c in order if doubt[c] > LOST]
+    says = (
+        f"Samples called {', '.join(lost)} are rather another class's: the description matches none of the clusters."
+        if lost
+        else "None: every description fits the cluster that bears its name, more or less."
+    )
+    chart = bar_chart(
+        [names[c] for c in order[:_CLASSES]], [doubt[order[:_CLASSES]].tolist()], "doubt in the class's name",
+        limits=(0, 1), reference=LOST, bar=10, text=percent, says="Doubt in the name of each class",
+    )  # fmt: skip
+    caption = "0: the description fits the cluster that bears its name and no other; 1: it fits none."
+    return [paragraph(says), figure_with(chart, caption)]
 
 
 def _nearest(model: Any, task: Task, answers: Array, names: list[str], images: Path | None) -> list[Any]:
@@ -147,7 +181,7 @@ def _nearest(model: Any, task: Task, answers: Array, names: list[str], images: P
     said = note(f"For each of {len(targets)} classes, the samples that it is surest of, the surest first.")
     listed = table(["class", "samples"], [[name, tag("span", text, class_="wrap")] for name, text in rows], left=2)
     if not drawn:
-        return [said, listed]
+        return [said, fold("The list", listed)]
     grid = picture_grid(drawn, drawn_names, size=84, says="The surest samples of each class")
     return [said, figure_with(grid, "Hover for the file."), fold("As a list", listed)]
 
