@@ -27,6 +27,7 @@ from .paper.plan import Plan, read_plan
 from .paper.published import rows_of
 from .paper.results import Results, Score
 from .records import Record
+from .studies import STUDY_BLOCKS
 from .tables import ablation_tables, accuracy_table, data_sets_table, direction_tables, generalized_table
 
 __all__ = ["BLOCKS", "marked_files", "refresh", "render_readme", "stale"]
@@ -123,6 +124,7 @@ def render_readme(
     makers: dict[str, Callable[[], str]] = {name: partial(make, plan, results) for name, make in BLOCKS.items()}
     makers |= {name: partial(make, speed or {}) for name, make in SPEED_BLOCKS.items()}
     makers |= {name: partial(make, standing or Standing([])) for name, make in BOARD_BLOCKS.items()}
+    makers |= STUDY_BLOCKS
     opened = _OPEN.findall(text)
     for name in opened:
         if name not in makers:
