@@ -28,6 +28,8 @@ from superproto.watch import reporter, watched
 
 # A class whose cluster fits another description so much better is reported as not found.
 LOST = 0.95
+# The doubt about a label that was found is never 0: that marks a given one.
+LEAST = float(np.finfo(np.float64).tiny)
 PUBLISHED: dict[str, Any] = {
     "omega": 0.5,
     "max_iter": 100,
@@ -128,7 +130,7 @@ class HPL(ZeroShotEstimator):
     prototype_classes_ : array of shape (P,)
         The class of each of the ``scoring_prototypes_``: the classes in order, then further prototypes of some.
     doubt_ : array of shape (N,)
-        The chance that a found label is wrong, as far as the model can tell; 0 where the label was given.
+        The chance that a found label is wrong, as far as the model can tell; 0 only where the label was given.
     class_doubt_ : array of shape (C,)
         The same for a class's name: 1 for a description that no cluster of the pool fits.
     classes_ : array of shape (C,)
@@ -249,11 +251,11 @@ class HPL(ZeroShotEstimator):
         less. Give the labels in y, name these classes in ``candidates``, and fit again.
         """
         check_is_fitted(self)
-        open_ = np.flatnonzero(self.doubt_ > 0)
-        if not 0 <= n <= len(open_):
-            raise UserError(f"n is {n}, but {len(open_)} samples are in doubt. Ask for at most so many.")
-        _, clusters = np.unique(self.transduction_[open_], return_inverse=True)
-        return open_[informative(clusters, self.doubt_[open_], n)]
+        asked = np.flatnonzero(self.doubt_ > 0)
+        if not 0 <= n <= len(asked):
+            raise UserError(f"n is {n}, but {len(asked)} samples are unlabeled. Ask for at most so many.")
+        _, clusters = np.unique(self.transduction_[asked], return_inverse=True)
+        return asked[informative(clusters, self.doubt_[asked], n)]
 
     def _score(self, X: Array) -> Array:
         """(N, C) <x, p_j>, stretched, plus each class's advantage; in float64, so that no chunking changes a label."""
@@ -304,7 +306,7 @@ class HPL(ZeroShotEstimator):
         row_of = {name: row for row, name in enumerate(self.classes_.tolist())}
         names, inverse = np.unique(self.transduction_, return_inverse=True)
         trust = 1 - self.class_doubt_[[row_of[name] for name in names.tolist()]]
-        return np.where(problem.asked, 1 - sure * trust[inverse], 0.0)
+        return np.where(problem.asked, np.maximum(1 - sure * trust[inverse], LEAST), 0.0)
 
     def _pool_answers(self, X: Any, problem: Problem, dense: bool) -> tuple[Array, Any]:
         """Chunk by chunk, so that no (N, C) array but the answer itself is formed."""
