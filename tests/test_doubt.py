@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from superproto import HPL
+from superproto.baselines import METHODS
 from superproto.datasets import make_task
 from superproto.doubt import informative, matching
 from superproto.errors import UserError
@@ -150,3 +151,11 @@ class TestNoLabels:
         images, texts, _ = self.task()
         with pytest.raises(UserError, match="No sample is labeled"):
             HPL.as_published().fit(images, np.full(len(images), -1), semantics=texts)
+
+    @pytest.mark.parametrize("name", ["transclip", "stata", "zlap", "label-spreading", "em-dirichlet", "inmap"])
+    def test_the_methods_of_the_zoo_that_people_use_for_this(self, name):
+        images, texts, truth = self.task(noise=1.2)
+        model = METHODS[name](random_state=0, whiten=True).fit(images, np.full(len(images), -1), semantics=texts)
+        plain = per_class_accuracy(truth, ((images - images.mean(0)) @ (texts - texts.mean(0)).T).argmax(axis=1))
+        assert per_class_accuracy(truth, model.transduction_) > plain - 0.05
+        np.testing.assert_array_equal(model.predict(images), model.transduction_)

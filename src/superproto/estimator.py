@@ -153,9 +153,23 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
         self.data_hash_ = fingerprint(X if isinstance(X, np.ndarray) else _every_so_often(X), problem)
         return X, problem
 
+    def _takes_texts(self) -> bool:
+        """Whether descriptions that live where the features do (CLIP's text vectors) do in place of seen classes."""
+        return False
+
+    def _is_shared(self, problem: Problem) -> bool:
+        """Descriptions have as many numbers as features, and the method can compare the two."""
+        return self._takes_texts() and problem.described and problem.semantics.shape[1] == self.n_features_in_
+
     def _refuse_unlabeled(self, problem: Problem) -> None:
-        """What to say when no class is seen; a method that can do without does nothing."""
-        raise UserError("No sample is labeled: every class of y is unseen. Label samples of at least one class.")
+        if not self._takes_texts():
+            raise UserError("No sample is labeled: every class of y is unseen. Label samples of at least one class.")
+        if not self._is_shared(problem):
+            raise UserError(
+                f"No sample is labeled, and descriptions of {problem.semantics.shape[1]} numbers cannot be compared "
+                f"with {self.n_features_in_} features. Label samples of at least one class, or give descriptions in "
+                "the space of the features, as CLIP's text vectors are."
+            )
 
     def _check_rows(self, X: Any, reset: bool = False) -> Any:
         rows = as_rows(X)

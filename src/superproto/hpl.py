@@ -279,17 +279,8 @@ class HPL(ZeroShotEstimator):
         light._folded = fold(self.metric_, self.scoring_prototypes_)
         return light  # type: ignore[no-any-return]
 
-    def _is_shared(self, problem: Problem) -> bool:
-        """Descriptions live where the features do (CLIP's text vectors): no seen class is needed then."""
-        return is_unit(self) and problem.described and problem.semantics.shape[1] == self.n_features_in_
-
-    def _refuse_unlabeled(self, problem: Problem) -> None:
-        if not self._is_shared(problem):
-            raise UserError(
-                f"No sample is labeled, and descriptions of {problem.semantics.shape[1]} numbers cannot be compared "
-                f"with {self.n_features_in_} features. Label samples of at least one class, or give descriptions in "
-                "the space of the features, as CLIP's text vectors are."
-            )
+    def _takes_texts(self) -> bool:
+        return is_unit(self)
 
     def _learn_doubt(self, X: Any, problem: Problem, state: State, assembly: Assembly, parents: Array) -> None:
         """How sharp probabilities are, and how far each class's name can be trusted."""

@@ -24,10 +24,13 @@ def class_vectors(X: Array, problem: Problem, metric: Metric, ridge: float = RID
 def shares_space(X: Array, problem: Problem, metric: Metric) -> bool:
     """Whether descriptions have the length of features and most seen class means are nearest to their own description.
 
-    A gap between the modalities shifts all descriptions alike, so both sides are centered before they are compared.
+    Without seen classes the length decides. A gap between the modalities shifts all descriptions alike, so both sides
+    are centered before they are compared.
     """
     if not problem.described or problem.semantics.shape[1] != X.shape[1]:
         return False
+    if not problem.seen.any():
+        return True
     descriptions = in_metric(problem.semantics, metric)
     means = class_means(X, problem.labels, problem.n_classes)[problem.seen]
     center = descriptions.mean(axis=0)

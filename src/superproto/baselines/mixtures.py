@@ -98,6 +98,9 @@ class _HeldMixture(PoolKeeper):
     def _refit(self, moments: Moments) -> tuple[Array, Array]:
         raise NotImplementedError
 
+    def _takes_texts(self) -> bool:
+        return True
+
     def _learn(self, X: Array, problem: Problem) -> None:
         self.class_vectors_ = class_vectors(X, problem, self.metric_, self.ridge, self.kernel)
         if not problem.asked.any():

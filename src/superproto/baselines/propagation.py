@@ -37,6 +37,9 @@ class _OnGraph(PoolKeeper):
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge",)
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
 
+    def _takes_texts(self) -> bool:
+        return True
+
     def _learn(self, X: Array, problem: Problem) -> None:
         if not 0 <= self.alpha < 1:
             raise UserError(f"alpha is {self.alpha}, but it must be at least 0 and less than 1.")

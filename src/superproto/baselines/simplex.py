@@ -100,6 +100,9 @@ class EMDirichlet(Baseline):
         self.random_state = random_state
         self.seen_bias = seen_bias
 
+    def _takes_texts(self) -> bool:
+        return True
+
     def _learn(self, X: Array, problem: Problem) -> None:
         self.class_vectors_ = class_vectors(X, problem, self.metric_, self.ridge, self.kernel)
         n = int(problem.allowed.sum()) if problem.asked.any() else 0
@@ -222,6 +225,9 @@ class InMaP(LinearBaseline):
         self.whiten = whiten
         self.random_state = random_state
         self.seen_bias = seen_bias
+
+    def _takes_texts(self) -> bool:
+        return True
 
     def _learn(self, X: Array, problem: Problem) -> None:
         proxies = class_vectors(X, problem, self.metric_, self.ridge, self.kernel)
