@@ -97,7 +97,7 @@ def draw_timing(found: Content) -> list[Any]:
         chart = line_chart(
             lines,
             "samples in the pool",
-            "seconds for a sweep",
+            "seconds of one core for a sweep",
             log=(True, True),
             says=f"Time against pool size, {kind}",
             width=430,
@@ -106,7 +106,7 @@ def draw_timing(found: Content) -> list[Any]:
     return [
         side_by_side(*charts),
         table(
-            ["data", "model", "exponent of a sweep", "exponent of the fit", "fit of the whole pool, s"], rows, left=2
+            ["data", "model", "exponent of a sweep", "exponent of the fit", "fit of all, s of one core"], rows, left=2
         ),
         note(
             f"Fits of at most {SWEEPS} sweeps on a tenth to all of the pool. Exponents c of seconds ∝ samples^c, by "

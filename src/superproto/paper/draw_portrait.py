@@ -15,6 +15,8 @@ from ..page import figure_with, fold, note, side_by_side, table
 __all__ = ["draw_digits", "draw_portrait", "draw_super_prototypes", "super_prototype_table"]
 
 Content = dict[str, dict[str, Any]]
+# A share of fewer samples says little.
+_ENOUGH = 10
 
 
 def draw_portrait(found: Content) -> list[Any]:
@@ -144,11 +146,13 @@ def _reliability(found: Content) -> Markup:
             y_text=percent,
             width=430,
         )
-        charts.append(figure_with(chart, f"{setting.upper()}: on the dashed line probabilities mean what they say."))
+        says = f"{setting.upper()}: on the dashed line probabilities mean what they say. Bins of at least {_ENOUGH}."
+        charts.append(figure_with(chart, says))
     return side_by_side(*charts)
 
 
 def _reliability_line(data: str, bins: Sequence[dict[str, Any]]) -> Series:
+    bins = [b for b in bins if b["samples"] >= _ENOUGH]
     hovers = [
         f"{data}: {percent(b['confidence'])} sure, {percent(b['accuracy'])} right, {b['samples']} samples" for b in bins
     ]
