@@ -83,6 +83,8 @@ def growth_block(entries: Entries) -> str:
             f"Anonymous memory of a fit from a mapped file ({_sizes(memory)}): {', '.join(found)}; "
             f"{memory['ratios']['bytes per sample']:.0f} bytes for each further sample."
         )
+    if growth is not None:
+        lines.append("\n![Seconds of five iterations as one size grows](../benchmarks/growth.svg)")
     return "\n".join(lines) or NOT_YET
 
 
