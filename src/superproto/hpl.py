@@ -291,13 +291,18 @@ class HPL(ZeroShotEstimator):
             self.sharpness_, self.class_doubt_ = self._fit_sharpness(X, problem), np.zeros(problem.n_classes)
 
     def _doubt_of_samples(self, problem: Problem) -> Array:
-        """(N,) 1 - P(label) * P(the label's class was found); 0 where the label was given."""
+        """(N,) 1 - c P(label) P(the label's class was found); 0 where the label was given.
+
+        c makes the mean that of P(label), which is blunted by the classes' doubt already.
+        """
         sure = self.label_distributions_.max(axis=1)
         sure = sure.toarray().ravel() if sparse.issparse(sure) else sure
         row_of = {name: row for row, name in enumerate(self.classes_.tolist())}
         names, inverse = np.unique(self.transduction_, return_inverse=True)
         trust = 1 - self.class_doubt_[[row_of[name] for name in names.tolist()]]
-        return np.where(problem.asked, np.maximum(1 - sure * trust[inverse], LEAST), 0.0)
+        both, asked = sure * trust[inverse], problem.asked
+        both *= sure[asked].sum() / max(float(both[asked].sum()), LEAST)
+        return np.where(asked, np.clip(1 - both, LEAST, 1.0), 0.0)
 
     def _pool_answers(self, X: Any, problem: Problem, dense: bool) -> tuple[Array, Any]:
         """Chunk by chunk, so that no (N, C) array but the answer itself is formed."""
