@@ -22,7 +22,7 @@ from superproto.errors import UserError
 from superproto.leaderboard import blocks
 from superproto.leaderboard.blocks import BOARD_BLOCKS, Standing
 from superproto.leaderboard.board_page import build_board
-from superproto.leaderboard.exports import to_csv, to_latex, to_markdown
+from superproto.leaderboard.exports import signed, to_csv, to_latex, to_markdown
 from superproto.leaderboard.plan import ZooPlan, read_zoo_plan
 from superproto.leaderboard.run import run_plan, run_references
 from superproto.leaderboard.standings import Cell, Column, board_of
@@ -305,6 +305,10 @@ def test_markdown_keeps_its_columns_whatever_a_title_holds(plan: ZooPlan, record
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {len(line.replace(r"\|", "").split("|")) for line in rows} == {5}
     assert r"– hpl: it whitens \| by itself." in text
+
+
+def test_what_rounds_to_zero_has_no_minus() -> None:
+    assert [signed(points) for points in (-0.04, 0.04, -0.06, 12.34)] == ["+0.0", "+0.0", "−0.1", "+12.3"]
 
 
 def test_latex_escapes_its_signs(plan: ZooPlan, records: list[Record]) -> None:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from ..paper.results import Results
 from ..records import Record
-from .exports import LEVEL, cell_text, difference_text, markdown_table, plain_markdown, title_of, to_markdown
+from .exports import LEVEL, cell_text, difference_text, markdown_table, plain_markdown, signed, title_of, to_markdown
 from .plan import ZooPlan, read_zoo_plan
 from .standings import YARDSTICK, Board, Column, board_of
 
@@ -114,7 +114,7 @@ def references_block(standing: Standing) -> str:
         found = results.score(entry.task, entry.method, entry.params)
         own = board.cells[Column(entry.data, entry.features, "zsl")][entry.method]
         here = "not run" if found is None else f"{100 * found.mean:.1f}"
-        gap = "" if found is None else f"{100 * found.mean - entry.figure:+.1f}".replace("-", "−")
+        gap = "" if found is None else signed(100 * found.mean - entry.figure)
         far = found is not None and abs(100 * found.mean - entry.figure) > _WITHIN
         where = f"{entry.data.title}, {entry.features}"
         gap = f"**{gap}**" if far else gap

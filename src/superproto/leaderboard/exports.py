@@ -16,6 +16,7 @@ __all__ = [
     "difference_text",
     "markdown_table",
     "reasons",
+    "signed",
     "title_of",
     "to_csv",
     "to_latex",
@@ -50,11 +51,16 @@ def cell_text(cell: Cell) -> str:
     return " / ".join(numbers) + spread
 
 
+def signed(points: float) -> str:
+    """A difference in points; what rounds to 0 has no minus."""
+    return f"{round(points, 1) + 0.0:+.1f}".replace("-", "−")
+
+
 def difference_text(cell: Cell) -> str:
     """Points minus HPL(), with the 95 % interval; ≈ where it holds 0."""
     if cell.against is None:
         return ""
-    change, low, high = (f"{100 * value:+.1f}".replace("-", "−") for value in cell.against[:3])
+    change, low, high = (signed(100 * value) for value in cell.against[:3])
     level = f" {LEVEL}" if cell.against.low <= 0 <= cell.against.high else ""
     return f"{change} ({low} to {high}){level}"
 
