@@ -19,7 +19,6 @@ __all__ = [
     "direction_tables",
     "generalized_table",
     "measured_data",
-    "missing_data",
 ]
 
 NO_DATA = tag("span", "no data", class_="missing", title="This data set is not at hand: see --data.")
@@ -36,14 +35,9 @@ def measured_data(plan: Plan, results: Results) -> list[Data]:
     return [data for data in plan.data if data.name in results.tasks()]
 
 
-def missing_data(plan: Plan, results: Results) -> list[Data]:
-    """Those that no record speaks of."""
-    return [data for data in plan.data if data.name not in results.tasks()]
-
-
-def _missing_column(plan: Plan, results: Results) -> tuple[list[object], list[object]]:
-    """The heading and the cell of the column that the missing data sets share; nothing where none is missing."""
-    missing = missing_data(plan, results)
+def _missing_column(plan: Plan, shown: list[Data]) -> tuple[list[object], list[object]]:
+    """The heading and the cell of the column that the data sets not shown share; nothing where all are shown."""
+    missing = [data for data in plan.data if data not in shown]
     if not missing:
         return [], []
     names = ", ".join(f"{data.title} {data.features}" for data in missing)
@@ -73,12 +67,12 @@ def data_sets_table(plan: Plan, results: Results) -> Markup:
 def accuracy_table(plan: Plan, results: Results, chosen: Table) -> Markup:
     """Tables III and IV: per-class accuracy in percent; measured cells are plain / whitened."""
     published = rows_of("III" if chosen.number == 3 else "IV")
-    data = measured_data(plan, results)
+    data = [entry for entry in measured_data(plan, results) if results.has(entry.name, chosen.protocol)]
     sets = [name for name in DATASETS if any(name in row.values for row in published)]
     with_features = chosen.number == 3
     best = {name: max(row.values.get(name, 0) for row in published) for name in sets}
     cell = _accuracy_cell(results, chosen)
-    heading, tail = _missing_column(plan, results)
+    heading, tail = _missing_column(plan, data)
     rows: list[list[object]] = []
     classes: list[str] = []
     for row in published:
@@ -100,7 +94,7 @@ def accuracy_table(plan: Plan, results: Results, chosen: Table) -> Markup:
 def generalized_table(plan: Plan, results: Results, chosen: Table) -> Markup:
     """Table V: U, S and H in percent; each of our methods with plain and with whitened features in a row of its own."""
     published, data = rows_of("V"), measured_data(plan, results)
-    heading, tail = _missing_column(plan, results)
+    heading, tail = _missing_column(plan, measured_data(plan, results))
     sets = DATASETS[:4]
     rows: list[list[object]] = []
     classes: list[str] = []
@@ -179,7 +173,7 @@ def _ablation(plan: Plan, results: Results, measure: str, name: str) -> Markup:
     plain = [entry for entry in data if entry.plain_ablations]
     columns = [(False, entry) for entry in plain] + [(True, entry) for entry in data]
     sets, rows, classes = DATASETS[:4], [], []
-    heading, tail = _missing_column(plan, results)
+    heading, tail = _missing_column(plan, measured_data(plan, results))
     scale = 100 if measure == "accuracy" else 1
     for ablation in plan.ablations:
         for variant in ablation.variants:

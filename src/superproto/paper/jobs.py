@@ -101,5 +101,5 @@ def _groups(shelf: Shelf, lines: Iterable[Line]) -> Iterator[tuple[str, tuple[Li
     for _, found in groupby(sorted(lines, key=group), key=group):
         members = tuple(found)
         first = members[0]
-        names = ", ".join(dict.fromkeys(line.method for line in members))
+        names = ", ".join(dict.fromkeys(line.says for line in members))
         yield f"{shelf.data.title}: {first.setting} {first.protocol}, {first.features}: {names}", members

@@ -141,6 +141,11 @@ class Line:
         return self.method.startswith("hpl")
 
     @property
+    def says(self) -> str:
+        """The method, and what differs from its defaults but the features."""
+        return " ".join([self.method, *(f"{name}={value}" for name, value in self.params if name != "whiten")])
+
+    @property
     def features(self) -> str:
         return "whitened" if dict(self.params).get("whiten", True) else "plain"
 
