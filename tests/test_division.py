@@ -51,7 +51,7 @@ def test_the_gain_is_what_the_two_likelihoods_say():
     share = np.where(inside, inside.mean(), 1 - inside.mean())
     means = np.where(inside[:, None], rows[inside].mean(axis=0), rows[~inside].mean(axis=0))
     two = likelihood(means, share)
-    np.testing.assert_allclose(gain_of_halves(rows, inside), two - one - (d + 1) / 2 * np.log(n))
+    np.testing.assert_allclose(gain_of_halves(rows, inside), two - one - (d + 1) * np.log(n))
 
 
 @pytest.fixture(scope="module")

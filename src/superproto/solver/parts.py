@@ -3,10 +3,12 @@
 A class is divided in two, and its parts again, while the Bayesian information criterion gains. For n unit rows in d
 dimensions, spherical noise of one width, parts with shares w and mean resultant lengths R,
 
-    gain = n [ d/2 log( (1 - R_1^2) / (1 - sum_k w_k R_k^2) ) + sum_k w_k log w_k ] - (d + 1)/2 log n :
+    gain = n [ d/2 log( (1 - R_1^2) / (1 - sum_k w_k R_k^2) ) + sum_k w_k log w_k ] - (d + 1) log n :
 
 what two centers explain better, less what a sample pays for saying which, less what the second center costs. A round
-class never gains, however many samples it has: cutting one along its longest axis explains less than the cut costs.
+class never gains, however many samples it has: cutting one along its longest axis explains less than the cut costs. A
+center costs twice what the criterion asks for, because real classes are not round: at the single price long classes
+were cut in two as well (docs/decisions.md, 15).
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ def gain_of_halves(rows: Array, inside: Array) -> float:
     shares = sizes / n
     rest = max(1 - float(shares @ parts), 1e-12)
     explained = d / 2 * np.log(max(1 - whole, 1e-12) / rest)
-    return float(n * (explained + xlogy(shares, shares).sum()) - (d + 1) / 2 * np.log(n))
+    return float(n * (explained + xlogy(shares, shares).sum()) - (d + 1) * np.log(n))
 
 
 def centers_of(rows: Array, number: int | None) -> Array:
