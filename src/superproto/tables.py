@@ -149,7 +149,7 @@ def _direction_table(found: list[Direction]) -> Markup:
             d.ablation,
             tag("span", f"{d.variant} against {d.reference}", class_="wrap"),
             f"{d.data}{', whitened' if d.whitened else ''}",
-            tag("span", _changes(d, d.published, d.published_range), class_="wrap"),
+            _changes(d, d.published, d.published_range),
             _changes(d, d.here),
             {None: "level", True: "agrees", False: "differs"}[d.agrees],
             tag("span", d.says, class_="wrap left") if d.agrees is not True else "",
@@ -162,7 +162,7 @@ def _direction_table(found: list[Direction]) -> Markup:
 
 def _changes(direction: Direction, value: float, span: Sequence[float] = ()) -> str:
     accuracy = direction.measure == "accuracy"
-    text = f"{value:+.1f} points" if accuracy else f"{value:.2f} × the time"
+    text = f"{value:+.1f} points" if accuracy else f"time × {value:.2f}"
     ends = " to ".join(f"{end:+.1f}" if accuracy else f"{end:.2f}" for end in span)
     return (f"{text} ({ends})" if ends else text).replace("-", "−")
 

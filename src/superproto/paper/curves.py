@@ -84,7 +84,8 @@ def _trace(make: Callable[..., HPL], task: Task) -> dict[str, Any]:
     return {
         "objective": [float(f"{value:.10g}") for value in model.objective_],
         "labels_changed": changed,
-        "sweeps": len(changed),
+        # The callback hears of every start's sweeps; the objective is that of the start that won.
+        "sweeps": int(model.n_iter_),
         "seconds": round(process_time() - start, 3),
         "sweep_seconds": round(float(np.median(gaps)), 5),
         "pool": int(task.asked.sum()),

@@ -19,18 +19,18 @@ class Box(NamedTuple):
     says: str
 
 
-_WIDTH, _HEIGHT = 205.0, 52.0
+_WIDTH, _HEIGHT = 225.0, 52.0
 BOXES = {
     "labeled": Box(10, 30, "X[y >= 0]", "labeled samples, seen classes"),
     "pool": Box(10, 210, "X[y == -1]", "the pool: unlabeled samples"),
-    "metric": Box(265, 120, "metric_", "whitening, within classes"),
-    "prototypes": Box(530, 120, "visual_prototypes_", "one for each class"),
-    "assignment": Box(530, 230, "label_distributions_", "pool samples to classes"),
-    "labels": Box(800, 230, "transduction_", "a class for every sample"),
-    "visual": Box(800, 30, "visual_super_prototypes_", "shared by all classes"),
-    "codes": Box(800, 120, "codes_", "what each class is made of"),
-    "semantic": Box(1085, 30, "semantic_super_prototypes_", "the same, in descriptions"),
-    "semantics": Box(1085, 120, "semantics", "a description for each class"),
+    "metric": Box(275, 120, "metric_", "roots, whitening within classes"),
+    "prototypes": Box(550, 120, "visual_prototypes_", "one for each class"),
+    "assignment": Box(550, 230, "label_distributions_", "pool samples to classes"),
+    "labels": Box(830, 230, "transduction_", "a class for every sample"),
+    "visual": Box(830, 30, "visual_super_prototypes_", "shared by all classes"),
+    "codes": Box(830, 120, "codes_", "what each class is made of"),
+    "semantic": Box(1120, 30, "semantic_super_prototypes_", "the same, in descriptions"),
+    "semantics": Box(1120, 120, "semantics", "a description for each class"),
 }
 _ARROWS = (
     ("labeled", "metric", ""),
@@ -61,7 +61,7 @@ def framework() -> Markup:
             parts.append(_arrow(start, end, label, both=(end, start, "") in _ARROWS))
         drawn.add((start, end))
     parts += [_box(box) for box in BOXES.values()]
-    return figure(1300, 300, join(parts), says="Samples, prototypes, codes and super-prototypes, and how they depend")
+    return figure(1355, 300, join(parts), says="Samples, prototypes, codes and super-prototypes, and how they depend")
 
 
 def _box(box: Box) -> Markup:
