@@ -116,8 +116,8 @@ def _doubts(model: Any, task: Task, answers: Array, names: list[str]) -> list[An
     )
     weakest = [[name, percent(mean), str(count)] for mean, name, count in by_class[:15]]
     caption = (
-        "How many labels have which doubt: 1 less the label's probability times the trust in its class's name. It "
-        "ranks what to look at first; it does not count errors."
+        "How many labels have which doubt: it grows where the label's probability is low, and where its class's name "
+        "is in doubt. It ranks what to look at first; it does not count errors."
     )
     return [
         figure_with(chart, caption),
@@ -128,9 +128,11 @@ def _doubts(model: Any, task: Task, answers: Array, names: list[str]) -> list[An
 
 
 def _doubt(model: Any, answers: Array) -> Array:
-    """(questions,) how doubtful each label is: the sample lies between classes, or its class has a wrong name."""
+    """(questions,) as `HPL.doubt_`: a sample lies between classes, or its class has a wrong name; the mean is 1 - P."""
     named_wrong = np.asarray(getattr(model, "class_doubt_", np.zeros(answers.shape[1])))
-    return np.asarray(1 - answers.max(axis=1) * (1 - named_wrong[answers.argmax(axis=1)]))
+    sure = answers.max(axis=1)
+    both = sure * (1 - named_wrong[answers.argmax(axis=1)])
+    return np.clip(1 - both * sure.sum() / max(float(both.sum()), 1e-12), 0.0, 1.0)
 
 
 def _most_doubtful(task: Task, answers: Array, doubt: Array, names: list[str]) -> Markup:
