@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from superproto.assembly import Assembly
 
 MATCHING_ROUNDS = 100
+# A single number is learned from them.
+SHARPNESS_ROWS = 1000
 
 
 class Doubt(NamedTuple):
@@ -50,7 +52,7 @@ def measure_doubt(assembly: Assembly, state: State, score: Callable[[Samples], A
     by_class = np.where(empty & (assembly.pool is not None), 1.0, 0.0)
     if seen.sum() < 2:
         return Doubt(1 / assembly.temperature, by_class)
-    rows = left_out(assembly)
+    rows = left_out(assembly, SHARPNESS_ROWS)
     scores = rows.scores()
     sharpness = likeliest_sharpness(scores, scores[np.arange(len(scores)), rows.labeled.classes])
     if assembly.pool is None:

@@ -40,11 +40,11 @@ class LeftOut(NamedTuple):
         return scores
 
 
-def left_out(assembly: Assembly) -> LeftOut:
-    """Up to 4,000 labeled rows of seen classes, evenly spread."""
+def left_out(assembly: Assembly, number: int = CALIBRATION_ROWS) -> LeftOut:
+    """So many labeled rows of seen classes at most, evenly spread."""
     seen, counts, sums = assembly.problem.seen, assembly.counts, assembly.sums
     known = np.flatnonzero(seen[assembly.labels])
-    chosen = known[np.unique(np.linspace(0, len(known) - 1, CALIBRATION_ROWS).astype(np.int64))]
+    chosen = known[np.unique(np.linspace(0, len(known) - 1, number).astype(np.int64))]
     classes = (np.cumsum(seen) - 1)[assembly.labels[chosen]]
     lengths = assembly.labeled.lengths()[chosen]
     rows = assembly.labeled.some(chosen).materialize().astype(np.float64)

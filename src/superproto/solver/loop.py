@@ -133,6 +133,8 @@ def unseen_part(model: Formulation, state: State, schedule: Schedule, members: _
         state = model.assign(state)
         state = model.prototypes(state, members.unseen)
         state = model.codes(state, members.unseen)
+        if schedule.inner_iter == 1:
+            break
         value = model.objective(state)
         if _changed(before, state.labels) == 0 and previous - value <= INNER_TOLERANCE * abs(value):
             break
@@ -147,6 +149,8 @@ def seen_part(model: Formulation, state: State, schedule: Schedule, members: _Me
         state = model.prototypes(state, members.seen)
         state = model.codes(state, members.seen)
         state = model.super_prototypes(state, DICTIONARY_TOLERANCE, schedule.dictionary_sweeps)
+        if schedule.inner_iter == 1:
+            break
         value = model.objective(state)
         if previous - value <= INNER_TOLERANCE * abs(value):
             break
