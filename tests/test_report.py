@@ -361,3 +361,13 @@ def test_docs_have_the_cells_of_the_page(made: tuple[Path, str]) -> None:
     assert whitened is not None
     row = next(line for line in text.splitlines() if line.startswith("| ind. | ESZSL |"))
     assert row.endswith(f"| {100 * plain.mean:.1f} / {100 * whitened.mean:.1f} | no data |")
+
+
+def test_reproduce_works_outside_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from superproto.cli.guard import run
+
+    monkeypatch.chdir(tmp_path)
+    small_pack(tmp_path, "flo_efficientnet_lite0.npz")
+    assert run(["reproduce", "--data", ".", "--table", "2", "--jobs", "1"]) == 0
+    assert "FLO Lite0 (EfficientNet-Lite0, at hand)" in (tmp_path / "report.html").read_text()
+    assert len(read(tmp_path / "records.jsonl")) == 1

@@ -58,8 +58,13 @@ def reproduce(
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, recorded or not.")] = False,
     records: Annotated[
-        Path, typer.Option("--records", metavar="FILE", help="Where runs are recorded, and read back from.")
-    ] = Path("benchmarks/records.jsonl"),
+        Path | None,
+        typer.Option(
+            "--records",
+            metavar="FILE",
+            help="Where runs are recorded, and read back from; if not given, records.jsonl in benchmarks/ or here.",
+        ),
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", metavar="N", help="Processes; the cores, but at most 4, if not given.", min=1),
@@ -78,7 +83,7 @@ def reproduce(
     with steps() as step:
         page = reproduce(
             data,
-            records,
+            records or (Path("benchmarks") if Path("benchmarks").is_dir() else Path()) / "records.jsonl",
             tables=tables or (() if partly else TABLES),
             figures=figures or (() if partly else FIGURES),
             fresh=fresh,
