@@ -15,7 +15,9 @@ from superproto.datasets.packs import Pack, read_pack, write_pack
 from superproto.errors import UserError
 from superproto.evaluation import evaluate
 from superproto.generated import render_readme, stale
+from superproto.methods import make_model, parameters_of
 from superproto.modeling import fit_model
+from superproto.paper.directions import directions
 from superproto.paper.plan import Ablation, Data, Figure, Plan, Table, Variant, read_plan
 from superproto.paper.published import rows_of
 from superproto.paper.results import Results
@@ -318,7 +320,7 @@ def test_thumbnails_are_shown_where_pictures_are(tmp_path: Path) -> None:
 # -- generated blocks ---------------------------------------------
 
 
-def recorded(**scores: float) -> Record:
+def recorded(**scores: Any) -> Record:
     task = make_task(n_seen=6, n_unseen=3, samples_per_class=8, n_features=8, n_attributes=5, random_state=0)
     task = replace(task, name="cub_efficientnet_lite0", protocol="ps")
     found = record_of(evaluate(task, "hpl"))
@@ -371,3 +373,18 @@ def test_reproduce_works_outside_the_repository(tmp_path: Path, monkeypatch: pyt
     assert run(["reproduce", "--data", ".", "--table", "2", "--jobs", "1"]) == 0
     assert "FLO Lite0 (EfficientNet-Lite0, at hand)" in (tmp_path / "report.html").read_text()
     assert len(read(tmp_path / "records.jsonl")) == 1
+
+
+def test_no_difference_disagrees_only_where_the_paper_has_a_large_one() -> None:
+    """The paper loses at least 5 points without alternation, and gains or loses little by the order."""
+    base = recorded(per_class_accuracy=0.5, sweeps=10, cpu_seconds=1.0, interval=[0.49, 0.51])
+    variants = ({}, {"alternate": False}, {"order": "seen"})
+    records = [
+        replace(base, method="hpl-published", params=parameters_of(make_model("hpl-published", {**v, "whiten": True})))
+        for v in variants
+    ]
+    found = {(d.ablation, d.measure): d for d in directions(read_plan(), Results(records))}
+    assert found["ii", "accuracy"].agrees is None
+    assert found["iv", "accuracy"].agrees is False
+    assert "after 10 sweeps against 10" in found["iv", "accuracy"].says
+    assert found["iv", "seconds"].agrees is False

@@ -15,6 +15,8 @@ from .results import Results
 
 __all__ = ["Direction", "directions"]
 
+# Seconds that are less than a tenth apart are the same.
+_SAME_TIME = 1.1
 _NAMES = {"accuracy": "per_class_accuracy", "seconds": "cpu_seconds"}
 
 
@@ -22,7 +24,8 @@ _NAMES = {"accuracy": "per_class_accuracy", "seconds": "cpu_seconds"}
 class Direction:
     """A variant against the paper's choice: the paper's mean difference and range, ours on one data set, the reason.
 
-    Differences are in points for accuracy and as a factor for time; `agrees` is None where ours is no difference.
+    Differences are in points for accuracy and as a factor for time; `agrees` is None where ours is no difference
+    and the paper's may be none.
     """
 
     ablation: str
@@ -63,19 +66,22 @@ def _compare(
     if ours[0] is None or ours[1] is None:
         return None
     paper = _published_differences(ablation.index, variant.row, reference.row, measure)
+    span = (min(paper), max(paper))
     if measure == "accuracy":
         mean, none = float(np.mean(paper)), 0.0
         here = 100 * (ours[0].mean - ours[1].mean)
         width = 100 * max(ours[0].interval, ours[1].interval)
-        level = abs(here) <= width
-        why = f"The interval of one run is ± {width:.1f} points." if level else _why_better(*runs)
+        level, possible = abs(here) <= width, (here - width, here + width)
+        why = _why_level(width, *runs) if level else _why_better(*runs)
     else:
         mean, none = float(np.exp(np.mean(np.log(paper)))), 1.0
         here = ours[0].mean / ours[1].mean
-        level = abs(np.log(here)) < np.log(1.1)
-        why = "Less than a tenth apart." if level else _why_slower(*runs)
-    agrees = None if level else bool(np.sign(here - none) == np.sign(mean - none))
-    span = (min(paper), max(paper))
+        level, possible = abs(np.log(here)) < np.log(_SAME_TIME), (here / _SAME_TIME, here * _SAME_TIME)
+        why = _why_slower(*runs)
+    same = bool(np.sign(here - none) == np.sign(mean - none))
+    # No difference here agrees with no direction; but where the paper's are all large, none is another result.
+    overlaps = span[0] <= possible[1] and possible[0] <= span[1]
+    agrees = (None if overlaps else False) if level else same
     return Direction(
         ablation.index, measure, variant.row, reference.row, data.title, whitened, mean, span, here, agrees, why
     )  # fmt: skip
@@ -86,6 +92,14 @@ def _published_differences(index: str, variant: str, reference: str, measure: st
     rows = {r.method: r.values for r in rows_of("VI") if r.ablation == index and r.measure == measure}
     pairs = [(rows[variant][name], rows[reference][name]) for name in DATASETS[:4]]
     return [a - b if measure == "accuracy" else a / b for a, b in pairs]
+
+
+def _why_level(width: float, *runs: Sequence[Record]) -> str:
+    sweeps = [_mean(found, "sweeps") for found in runs]
+    return (
+        f"Both end within the interval of one run, ± {width:.1f} points, after {sweeps[0]:.0f} sweeps against "
+        f"{sweeps[1]:.0f}."
+    )
 
 
 def _why_better(variant: Sequence[Record], reference: Sequence[Record]) -> str:
