@@ -5,6 +5,7 @@ import pytest
 
 from superproto import HPL
 from superproto.baselines import METHODS
+from superproto.cautions import warn_of_strangers
 from superproto.datasets import make_task
 from superproto.doubt import informative, matching
 from superproto.errors import UserError
@@ -53,11 +54,10 @@ class TestDoubt:
         assert model.class_doubt_[30:33].min() > 0.5 > model.class_doubt_[33:].max()
 
     def test_descriptions_that_match_no_cluster_are_named(self, blurred):
-        model = fitted(blurred)
-        model.class_doubt_ = np.where(np.isin(model.classes_, [31, 33]), 0.97, 0.1)
+        doubt = np.where(np.isin(np.arange(40), [31, 33]), 0.97, 0.1)
         problem = check_problem(blurred.y, blurred.semantics)
         with pytest.warns(UserWarning, match=r"descriptions of 2 classes match no cluster of the pool \(31, 33\)"):
-            model._warn_of_strangers(problem)
+            warn_of_strangers(doubt, problem)
 
     def test_the_likeliest_class_is_the_label(self, blurred):
         model = fitted(blurred, candidates="all")

@@ -17,7 +17,8 @@ from superproto.rows import Array, Rows
 from superproto.samples import Samples, labeled_and_pool
 from superproto.solver import start
 from superproto.solver.blocks import Spectrum, spectrum_of_gram, spectrum_of_rows, update_codes
-from superproto.solver.formulations import Bidirectional, Formulation, Given, Published, Softness, Spherical, State
+from superproto.solver.formulations import Bidirectional, Formulation, Given, Published, State
+from superproto.solver.soft import Softness, Spherical
 from superproto.solver.spherical import normalized
 from superproto.warm import continued
 from superproto.whitening import Metric, unit_rows

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from superproto.rows import Array
-from superproto.solver.formulations import Spherical, State
+from superproto.solver.formulations import State
 from superproto.solver.parts import centers_of
+from superproto.solver.soft import Spherical
 from superproto.solver.spherical import normalized
 
 if TYPE_CHECKING:

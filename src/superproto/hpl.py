@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,21 +12,20 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from superproto.assembly import Assembly, with_open_classes
+from superproto.cautions import caution
 from superproto.checkpoints import Checkpoint, signature
 from superproto.choices import choices_of, is_unit
 from superproto.division import divide, divided, merged
 from superproto.doubt import informative, measure_doubt
 from superproto.errors import UserError
 from superproto.estimator import NEGLIGIBLE, ZeroShotEstimator, ask_chunk
-from superproto.inputs import Problem, name_of
+from superproto.inputs import Problem
 from superproto.rows import Array, ArrayRows, gather, rows_of
 from superproto.samples import Samples, fold
 from superproto.solver.formulations import State
 from superproto.solver.loop import Outcome, Schedule, Sweep, best_start, minimize
 from superproto.watch import reporter, watched
 
-# A class whose cluster fits another description so much better is reported as not found.
-LOST = 0.95
 # The doubt about a label that was found is never 0: that marks a given one.
 LEAST = float(np.finfo(np.float64).tiny)
 PUBLISHED: dict[str, Any] = {
@@ -231,7 +229,7 @@ class HPL(ZeroShotEstimator):
         self._learn_doubt(X, task, outcome.state, assembly, parents)
         self._label_pool(X, problem)
         self.doubt_ = self._doubt_of_samples(problem)
-        self._warn(problem, outcome)
+        caution(self, problem)
         if kept is not None:
             kept.remove()
         return self
@@ -353,40 +351,3 @@ class HPL(ZeroShotEstimator):
         self.class_prior_ = assembly.class_prior(whole)
         self.prototype_classes_ = parents
         self.temperature_ = assembly.temperature
-
-    def _warn(self, problem: Problem, outcome: Outcome) -> None:
-        """Say it when the pool's labels look wrong: classes that nobody took, a class that took nearly everything."""
-        labels = self.transduction_[problem.asked]
-        if len(labels) < 2 * problem.allowed.sum():
-            if 0 < len(labels) < problem.allowed.sum():
-                warnings.warn(
-                    f"{len(labels)} samples for {int(problem.allowed.sum())} candidate classes: some must stay empty; "
-                    "their prototypes come from their descriptions.",
-                    UserWarning,
-                    stacklevel=3,
-                )
-            return
-        self._warn_of_strangers(problem)
-        counts = np.array([np.count_nonzero(labels == name) for name in self.classes_])
-        targets = problem.allowed & ~problem.seen if (problem.allowed & ~problem.seen).any() else problem.allowed
-        empty, top = int((counts[targets] == 0).sum()), int(counts.argmax())
-        if empty:
-            cure = "Features look uncentered: try whiten=True." if self.whiten is False else "Check their descriptions."
-            warnings.warn(
-                f"{empty} of {int(targets.sum())} classes received no sample "
-                f"(largest: {name_of(self.classes_, top)} with {counts[top] / len(labels):.0%}). {cure}",
-                UserWarning,
-                stacklevel=3,
-            )
-
-    def _warn_of_strangers(self, problem: Problem) -> None:
-        """Descriptions that fit no cluster, though samples got their label."""
-        lost = np.flatnonzero((self.class_doubt_ > LOST) & (self.class_doubt_ < 1))
-        if len(lost):
-            named = ", ".join(name_of(problem.names, int(j)) for j in lost[:3]) + (", ..." if len(lost) > 3 else "")
-            warnings.warn(
-                f"The descriptions of {len(lost)} classes match no cluster of the pool ({named}): doubt their labels, "
-                "and see class_doubt_.",
-                UserWarning,
-                stacklevel=4,
-            )

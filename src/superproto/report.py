@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .drawing import Picture, Series, bar_chart, line_chart, percent, picture_grid
 from .drawing.trees import dendrogram
-from .hpl import LOST
+from .cautions import LOST
 from .markup import Markup, tag
 from .metrics import per_class_accuracy
 from .page import Page, figure_with, fold, note, paragraph, table, tiles

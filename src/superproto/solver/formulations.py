@@ -1,7 +1,7 @@
-"""Two models that share codes, super-prototypes and the loop, and differ in the assignment and prototype blocks.
+"""Models that share codes, super-prototypes and the loop, and differ in the assignment and prototype blocks.
 
-``Published`` is the paper: hard pseudo-labels, prototypes where the objective puts them. ``Spherical`` has unit
-prototypes and soft assignments towards a class prior. ``Bidirectional`` is the paper's HPL1.
+``Published`` is the paper: hard pseudo-labels, prototypes where the objective puts them. ``Bidirectional`` is its HPL1.
+The default is in :mod:`superproto.solver.soft`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from superproto.rows import Array
 from superproto.samples import Samples
-from superproto.solver import bidirectional, blocks, spherical, transport
+from superproto.solver import bidirectional, blocks
 from superproto.solver.blocks import Spectrum
 
 
@@ -237,114 +237,3 @@ class Bidirectional(Published):
         visual = ((state.P @ state.D_v.T - state.Z) ** 2).sum(axis=1)
         semantic = ((given.A @ state.D_c.T - state.Z) ** 2).sum(axis=1)
         return np.asarray(super().misalignment(state) + visual + given.lam * semantic)
-
-
-@dataclass(frozen=True)
-class Softness:
-    """Temperature T, relaxation f, and the family in which the class prior is found.
-
-    ``weights`` (n,) share a class's prior among its prototypes; None: each class has one.
-    """
-
-    temperature: float
-    relaxation: float
-    prior: str
-    levels: Array
-    pseudo_count: float
-    max_passes: int = 60
-    weights: Array | None = None
-
-
-class Spherical(Formulation):
-    """Unit prototypes, soft assignment towards a prior; the discriminative term has weight eta (0: means)."""
-
-    def __init__(self, given: Given, softness: Softness) -> None:
-        super().__init__(given)
-        self.softness = softness
-        self.stretch = 1 + 2 * given.discriminative
-
-    def assign(self, state: State) -> State:
-        given, soft = self.given, self.softness
-        if given.pool is None:
-            return state
-        columns = np.flatnonzero(given.allowed)
-        P = self.stretch * state.P[columns]
-        ceiling = state.confusion - float((state.sums[columns] * P).sum()) if len(state.labels) else np.inf
-        found = transport.update_assignment(
-            given.pool,
-            P,
-            given.offset[columns],
-            state.prior,
-            state.log_scaling,
-            soft.temperature,
-            soft.relaxation,
-            ceiling,
-            soft.max_passes,
-        )
-        masses, sums = np.zeros(len(state.P)), np.zeros_like(state.P)
-        masses[columns], sums[columns] = found.answer.masses, found.answer.sums
-        moved = state._replace(
-            labels=columns[found.answer.labels], masses=masses, sums=sums,
-            log_scaling=found.log_scaling, confusion=found.confusion,
-        )  # fmt: skip
-        return self._with_prior(moved, columns)
-
-    def _with_prior(self, state: State, columns: Array) -> State:
-        """The pi block, exact for the current masses; the objective's KL term moves with it."""
-        soft = self.softness
-        masses = state.masses[columns]
-        if soft.prior == "smoothed":
-            prior = transport.smoothed_prior(masses, soft.pseudo_count)
-        elif soft.prior == "two-level":
-            prior = transport.two_level_prior(masses, soft.levels, soft.pseudo_count, soft.weights)
-        else:
-            return state
-        r = transport.relaxation_weight(soft.temperature, soft.relaxation)
-        change = -float(masses @ (np.log(prior) - np.log(state.prior)))
-        return state._replace(prior=prior, confusion=state.confusion + r * change)
-
-    def _prior_cost(self, state: State) -> float:
-        """What the pseudo-counts add: -r a sum_j log pi_j (smoothed), -r sum_l a_l log s_l (two-level)."""
-        soft = self.softness
-        if soft.prior not in {"smoothed", "two-level"} or soft.pseudo_count == 0:
-            return 0.0
-        r = transport.relaxation_weight(soft.temperature, soft.relaxation)
-        if soft.prior == "smoothed":
-            return -r * soft.pseudo_count * float(np.log(state.prior).sum())
-        sizes = np.bincount(soft.levels, soft.weights)
-        shares = np.bincount(soft.levels, state.prior)
-        return -r * soft.pseudo_count * float((sizes / sizes.sum()) @ np.log(shares))
-
-    def prototypes(self, state: State, members: Array) -> State:
-        given = self.given
-        _, sums = self.reach(state)
-        P = state.P.copy()
-        target = state.Z @ state.D_v
-        kappa = given.kappa
-        for spectrum, inside in given.kind(members[~given.held[members]]):
-            if given.discriminative == 0 or spectrum is None:
-                P[inside] = spherical.update_prototypes(
-                    sums[inside], target[inside], given.beta, kappa[inside], P[inside]
-                )
-            else:
-                P[inside] = spherical.update_discriminative(
-                    spectrum, sums[inside], target[inside], given.beta, kappa[inside], given.discriminative, P[inside]
-                )
-        return state._replace(P=P)
-
-    def misalignment(self, state: State) -> Array:
-        return super().misalignment(state) / 2
-
-    def encoding(self, state: State) -> float:
-        given = self.given
-        labeled = -self.stretch * float(given.domain_weight @ (given.sums * state.P).sum(axis=1))
-        pool = 0.0
-        if given.pool is not None and len(state.labels):
-            pool = state.confusion + self._prior_cost(state) - self.stretch * float((state.sums * state.P).sum())
-        bent = 0.0
-        if given.discriminative > 0:
-            for spectrum, inside in given.kind(np.arange(len(state.P))):
-                if spectrum is not None:
-                    weight = float(given.domain_weight[inside][0])
-                    bent += weight * given.discriminative * blocks.quadratic_form(state.P[inside], spectrum)
-        return given.beta * (labeled + given.gamma * pool + bent)
