@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .cautions import LOST
 from .drawing import Picture, Series, bar_chart, line_chart, percent, picture_grid
 from .drawing.trees import dendrogram
-from .cautions import LOST
 from .markup import Markup, tag
 from .metrics import per_class_accuracy
 from .page import Page, figure_with, fold, note, paragraph, table, tiles
