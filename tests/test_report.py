@@ -18,7 +18,8 @@ from superproto.generated import render_readme, stale
 from superproto.methods import make_model, parameters_of
 from superproto.modeling import fit_model
 from superproto.paper.directions import directions
-from superproto.paper.plan import Ablation, Data, Figure, Plan, Table, Variant, read_plan
+from superproto.paper.jobs import jobs_of
+from superproto.paper.plan import Ablation, Data, Figure, Plan, Shelf, Table, Variant, read_plan
 from superproto.paper.published import rows_of
 from superproto.paper.results import Results
 from superproto.records import Record, append, read, record_of
@@ -136,6 +137,13 @@ def test_every_published_row_is_on_the_page(made: tuple[Path, str]) -> None:
     for row in rows_of("IV"):
         assert f">{row.method}<" in made[1]
         assert all(f"{value:.1f}" in made[1] for value in row.values.values())
+
+
+def test_what_is_embedded_is_measured_once(data: Path) -> None:
+    full = read_plan()
+    shelf = Shelf(Data("Small", "small.npz", "CUB", "synthetic"), data)
+    assert [job.figure for job in jobs_of(full, None, set(), ["digits", "convergence"])] == ["digits"]
+    assert [job.figure for job in jobs_of(full, shelf, set(), ["digits", "convergence"])] == ["convergence"]
 
 
 def test_missing_data_is_said(made: tuple[Path, str]) -> None:

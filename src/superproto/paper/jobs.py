@@ -48,7 +48,8 @@ def jobs_of(plan: Plan, shelf: Shelf | None, tables: set[int], figures: Collecti
         yield from (Job(None, f"figure {name}", figure=name) for name in EMBEDDED if name in figures)
         return
     for figure in sorted(plan.figures, key=lambda figure: figure.name != "parameters"):
-        if figure.name in MEASURES and figure.name in figures and figure.wants(shelf.data):
+        measured = figure.name in MEASURES and figure.name not in EMBEDDED
+        if measured and figure.name in figures and figure.wants(shelf.data):
             yield Job(shelf.data, f"{shelf.data.title}: figure {figure.name}", figure=figure.name)
     for says, lines in _groups(shelf, lines_of(plan, shelf, tables)):
         yield Job(shelf.data, says, lines)
