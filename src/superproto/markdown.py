@@ -31,16 +31,17 @@ class _Reader(HTMLParser):
         self.blocks: list[str] = []
         self._rows: list[list[str]] = []
         self._text: list[str] = []
-        self._span = 1
+        self._span, self._grouped = 1, False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "table":
-            self._rows = []
+            self._rows, self._grouped = [], False
         elif tag == "tr":
             self._rows.append([])
         elif tag in ("td", "th", "h3", "p", "summary"):
             self._text = []
             self._span = int(dict(attrs).get("colspan") or 1)
+            self._grouped |= self._span > 1
         elif tag == "b":
             self._text.append("**")
         elif tag == "small":
@@ -52,7 +53,7 @@ class _Reader(HTMLParser):
         elif tag in ("td", "th"):
             self._rows[-1] += ["".join(self._text).strip(), *[""] * (self._span - 1)]
         elif tag == "table":
-            self.blocks.append(_table(self._rows))
+            self.blocks.append(_table(self._rows, self._grouped))
         elif tag in ("h3", "p", "summary"):
             self.blocks.append({"h3": "### "}.get(tag, "") + "".join(self._text))
 
@@ -60,11 +61,11 @@ class _Reader(HTMLParser):
         self._text.append(data.replace("|", "\\|").replace("\n", " "))
 
 
-def _table(rows: list[list[str]]) -> str:
+def _table(rows: list[list[str]], grouped: bool) -> str:
     """The first row is the head; where it groups the columns, their names follow in bold."""
     width = max(map(len, rows))
     rows = [row + [""] * (width - len(row)) for row in rows]
-    if "" in rows[0] and len(rows) > 1:
+    if grouped and len(rows) > 1:
         rows[1] = [f"**{name}**" if name else "" for name in rows[1]]
     lines = [rows[0], ["---", *["---:"] * (width - 1)], *rows[1:]]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

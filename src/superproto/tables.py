@@ -162,7 +162,7 @@ def _direction_table(found: list[Direction]) -> Markup:
 
 def _changes(direction: Direction, value: float, span: Sequence[float] = ()) -> str:
     accuracy = direction.measure == "accuracy"
-    text = f"{value:+.1f} points" if accuracy else f"time × {value:.2f}"
+    text = f"{round(value, 1) + 0.0:+.1f} points" if accuracy else f"time × {value:.2f}"
     ends = " to ".join(f"{end:+.1f}" if accuracy else f"{end:.2f}" for end in span)
     return (f"{text} ({ends})" if ends else text).replace("-", "−")
 
