@@ -45,14 +45,14 @@ def line_chart(
     y_limits: Limits = (None, None),
     y_text: Callable[[float], str] = label_of,
 ) -> Markup:
-    """Lines over common axes; every line has a color and a marker of its own, and a legend where there are several."""
-    names = [line.name for line in series]
+    """Lines over common axes; every name has a color and a marker of its own, and a legend where there are several."""
+    names = list(dict.fromkeys(line.name for line in series))
     key, room = legend(names, LEFT, height + 8, width - LEFT, shape=marker) if len(names) > 1 else (Markup(), 0)
     x = scale_over([v for line in series for v in line.x], LEFT, width - RIGHT, log=log[0], limits=x_limits)
     heights = [v for line in series for ys in (line.y, line.low, line.high) if ys is not None for v in ys]
     y = scale_over(heights, height - BOTTOM, TOP, log=log[1], limits=y_limits)
     frame = Frame(x, y, width, height)
-    drawn = [_line(number, line, frame, y_text) for number, line in enumerate(series)]
+    drawn = [_line(names.index(line.name), line, frame, y_text) for line in series]
     return figure(width, height + room, frame.axes(x_label, y_label, y_text=y_text), *drawn, key, says=says)
 
 

@@ -197,10 +197,14 @@ def draw_parameters(found: Content) -> list[Any]:
     }.items():
         lines = [
             Series(
-                f"{data}, {which}",
+                data,
                 content["curves"][name]["values"],
                 content["curves"][name][which],
                 dashed=which == "test",
+                hovers=[
+                    f"{data}, {which} classes, {says.partition(':')[0]} = {value:g}: {percent(accuracy)}"
+                    for value, accuracy in zip(content["curves"][name]["values"], content["curves"][name][which])
+                ],
             )
             for data, content in found.items()
             for which in ("validation", "test")
