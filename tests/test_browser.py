@@ -85,9 +85,10 @@ def test_the_reproduction_is_drawn_from_its_records(tmp_path: Path) -> None:
     from superproto.records import read
     from superproto.reproduce import FIGURES, TABLES
 
-    path = benchmarks_folder() / "records.jsonl"
-    records = read(path) if path.exists() else []
-    found = look_at(build_page(read_plan(), records, TABLES, FIGURES), tmp_path)
-    assert len(found["figures"]) >= 1
+    page = build_page(read_plan(), read(benchmarks_folder() / "records.jsonl"), TABLES, FIGURES)
+    assert "Not measured" not in page.render()
+    assert len(page.render().encode()) < 5e6
+    found = look_at(page, tmp_path)
+    assert len(found["figures"]) >= 20
     assert all(figure["width"] > 50 and figure["height"] > 20 for figure in found["figures"])
     assert found["fetched"] == []
