@@ -40,7 +40,8 @@ def update_codes(P: Array, A: Array, Z_old: Array, D_v: Array, D_c: Array, lam: 
     eps = 1e-8 * float(np.trace(S)) / len(S) + np.finfo(np.float64).tiny
     S[np.diag_indices_from(S)] += ridge + eps
     right = P @ D_v.T + lam * (A @ D_c.T) + eps * Z_old
-    return linalg.solve(S, right.T, assume_a="pos", check_finite=False).T
+    # NumPy's solver, not SciPy's: they bring a BLAS each, whose threads wait for each other where calls take turns.
+    return np.asarray(np.linalg.solve(S, right.T).T)
 
 
 def codes_of_descriptions(A: Array, D_c: Array, ridge: float = 0.0) -> Array:
