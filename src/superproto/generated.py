@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from .bench.views import SPEED_BLOCKS
 from .errors import UserError
 from .files import write_whole
 from .leaderboard.blocks import BOARD_BLOCKS, Standing
-from .markdown import from_tables
+from .markdown import from_tables, markdown_table
 from .markup import join
 from .paper.plan import Plan, read_plan
 from .paper.published import rows_of
@@ -55,7 +54,7 @@ def results_block(plan: Plan, results: Results) -> str:
         sweeps.append(results.value("sweeps", data.name, "hpl"))
         counts = " / ".join("–" if s is None else f"{s.mean:.0f}" for s in sweeps)
         rows.append([f"{data.dataset}, {data.features}", *(_percent(s) for s in (*zsl, *general)), counts])
-    return _table(head, rows) + "\n\n" + _paper_sentence()
+    return markdown_table(head, rows) + "\n\n" + _paper_sentence()
 
 
 def ablation_block(plan: Plan, results: Results) -> str:
@@ -73,7 +72,7 @@ def ablation_block(plan: Plan, results: Results) -> str:
                     "–" if accuracy is None or seconds is None else f"{_percent(accuracy)}, {seconds.mean:.1f} s"
                 )
             rows.append([f"{ablation.index} {variant.row}", *cells])
-    return _table(["variant", *(entry.title for entry in data)], rows)
+    return markdown_table(["variant", *(entry.title for entry in data)], rows)
 
 
 def digits_block(plan: Plan, results: Results) -> str:
@@ -187,8 +186,3 @@ def _paper_sentence() -> str:
 
 def _percent(score: Score | None) -> str:
     return "–" if score is None else f"{100 * score.mean:.1f}"
-
-
-def _table(head: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)

@@ -1,12 +1,19 @@
-"""A table of the page as Markdown, so that docs show the same cells as the page."""
+"""Tables as Markdown: of cells, and of the page, so that docs show the same cells as the page."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html.parser import HTMLParser
 
 from .markup import Markup
 
-__all__ = ["from_tables"]
+__all__ = ["from_tables", "markdown_table"]
+
+
+def markdown_table(head: Sequence[object], rows: Sequence[Sequence[object]], left: int = 1) -> str:
+    """A table of cells that are Markdown already; the first ``left`` columns are text, the others numbers."""
+    rule = ["---"] * left + ["---:"] * (len(head) - left)
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in [head, rule, *rows])
 
 
 def from_tables(page: Markup) -> str:
@@ -67,5 +74,4 @@ def _table(rows: list[list[str]], grouped: bool) -> str:
     rows = [row + [""] * (width - len(row)) for row in rows]
     if grouped and len(rows) > 1:
         rows[1] = [f"**{name}**" if name else "" for name in rows[1]]
-    lines = [rows[0], ["---", *["---:"] * (width - 1)], *rows[1:]]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return markdown_table(rows[0], rows[1:])

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .benchmark import whiten as whiten_once
 from .errors import UserError
 from .methods import make_model
 from .metrics import per_class_accuracy
@@ -138,7 +139,7 @@ def read_findings(path: PathLike) -> list[dict[str, Any]]:
 
 def _accuracies(task: Task, condition: Condition, rng: np.random.Generator) -> Iterator[Mapping[str, float]]:
     whiten = not condition.prepare
-    given = _prepared(task) if condition.prepare else task
+    given = whiten_once(task).task if condition.prepare else task
     start = None
     for _ in range(condition.draws):
         spoiled = condition.spoil(given, rng)
@@ -162,17 +163,6 @@ def _fitted(method: str, task: Task, whiten: bool) -> Any:
         warnings.simplefilter("ignore")
         model = make_model(method, {"whiten": whiten}, candidates=task.candidates)
         return model.fit(task.X, task.y, semantics=task.semantics)
-
-
-def _prepared(task: Task) -> Task:
-    """The task in the metric of its labeled samples: the same for all draws of a small pool, up to its mean."""
-    from .rows import ArrayRows
-    from .whitening import apply_metric, learn_metric, roots_help
-
-    rows = ArrayRows(task.X)
-    metric = learn_metric(rows, task.y, len(task.semantics), root=roots_help(rows))
-    parts = rows.visit(lambda chunk: (apply_metric(metric, chunk),))
-    return replace(task, X=np.concatenate([part for (part,) in parts]))
 
 
 def _seed(rng: np.random.Generator) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .ablation import findings, table_of
+from .markdown import markdown_table
 from .paper.published import benchmarks_folder
 from .records import read
 from .robustness import METHODS, START, read_findings
@@ -36,7 +37,7 @@ def parts_block() -> str:
     if not found:
         return "Not measured yet: `superproto ablation --data DIR`."
     head, rows = table_of(found)
-    return _table(head, rows)
+    return markdown_table(head, rows)
 
 
 def robustness_block() -> str:
@@ -50,7 +51,7 @@ def robustness_block() -> str:
         f"`HPL()` is worse than its start by more than {100 * _TOLERATED:.0f} point in {len(worse)} of {len(rows)} "
         f"conditions{': ' + '; '.join(worse) if worse else ''}."
     )
-    return _table(head, rows) + "\n\n" + said
+    return markdown_table(head, rows) + "\n\n" + said
 
 
 def robustness_rows(found: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
@@ -71,11 +72,6 @@ def _loss(finding: Mapping[str, Any]) -> float:
 def _spread(values: Sequence[float]) -> str:
     mean = f"{100 * np.mean(values):.1f}"
     return mean if len(values) == 1 else f"{mean} ± {100 * np.std(values, ddof=1):.1f}"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 STUDY_BLOCKS = {"parts": parts_block, "robustness": robustness_block}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from superproto.bench.entries import Entry
 from superproto.bench.parts import PARTS
+from superproto.markdown import markdown_table
 
 __all__ = ["SPEED_BLOCKS"]
 
@@ -27,7 +27,7 @@ def contenders_block(entries: Entries) -> str:
         [text, _seconds(floor["seconds"][name]), _times(floor["seconds"][name] / floor["seconds"]["fit"])]
         for name, text in named.items()
     ]
-    return f"{_sizes(others)}; {_machine(others)}.\n\n" + _table(["", "median of 5", "against the fit"], rows)
+    return f"{_sizes(others)}; {_machine(others)}.\n\n" + markdown_table(["", "median of 5", "against the fit"], rows)
 
 
 def foundation_block(entries: Entries) -> str:
@@ -40,7 +40,7 @@ def foundation_block(entries: Entries) -> str:
         found = {kind: entry["seconds"][f"{data}: {kind}"] for kind in ("fit", "foundation", "published")}
         rows.append([data, *(_seconds(value) for value in found.values()), _times(found["fit"] / found["foundation"])])
     head = ["data", "`HPL()`", "the defaults it began with", "as published, whitened (once)", "`HPL()` / began with"]
-    return _table(head, rows)
+    return markdown_table(head, rows)
 
 
 def parts_block(entries: Entries) -> str:
@@ -57,7 +57,9 @@ def parts_block(entries: Entries) -> str:
             cells += [_seconds(entry["seconds"][part]), "–" if floor is None else _seconds(floor)]
         rows.append([part, *cells])
     return (
-        "; ".join(f"{name}: {_sizes(entry)}, {_machine(entry)}" for name, entry in known) + ".\n\n" + _table(head, rows)
+        "; ".join(f"{name}: {_sizes(entry)}, {_machine(entry)}" for name, entry in known)
+        + ".\n\n"
+        + markdown_table(head, rows)
     )
 
 
@@ -108,7 +110,7 @@ def bounds_block(entries: Entries) -> str:
         for study, e in entries.items()
         for name, value in e.get("kept", {}).items()
     ]
-    return _table(["study", "bound", "kept"], rows) if rows else NOT_YET
+    return markdown_table(["study", "bound", "kept"], rows) if rows else NOT_YET
 
 
 def headline_block(entries: Entries) -> str:
@@ -157,8 +159,3 @@ def _seconds(value: float) -> str:
 
 def _times(value: float) -> str:
     return f"{value:.0f} ×" if value >= 9.95 else f"{value:.1f} ×"
-
-
-def _table(head: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
+from ..markdown import markdown_table
 from ..paper.results import Results
 from ..records import Record
-from .exports import LEVEL, cell_text, difference_text, markdown_table, plain_markdown, signed, title_of, to_markdown
+from .exports import LEVEL, cell_text, difference_text, plain_markdown, signed, title_of, to_markdown
 from .plan import ZooPlan, read_zoo_plan
 from .standings import YARDSTICK, Board, Column, board_of
 

@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Callable, Collection, Sequence
 
+from ..markdown import markdown_table
 from .plan import SETTINGS
 from .standings import Board, Cell, Column
 
@@ -14,7 +15,6 @@ __all__ = [
     "EXPORTS",
     "cell_text",
     "difference_text",
-    "markdown_table",
     "reasons",
     "signed",
     "title_of",
@@ -78,12 +78,6 @@ def reasons(board: Board, setting: str, features: str) -> list[str]:
         named = [m if len(t) == everywhere else f"{m} ({', '.join(t)})" for m, t in methods.items()]
         said.append(f"{', '.join(named)}: {why}.")
     return said
-
-
-def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """A table of cells that are Markdown already."""
-    rule = ["---"] * left + ["---:"] * (len(head) - left)
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *rows])
 
 
 def plain_markdown(text: str) -> str:
