@@ -105,7 +105,7 @@ def test_the_parts_of_a_fit_add_up_and_their_products_are_counted():
     assert sum(value for name, value in seconds.items() if name != "fit") == pytest.approx(seconds["fit"])
     assert min(seconds.values()) >= 0
     assert found["floor"]["Gram"] == size.labeled * size.features**2
-    assert found["floor"]["whiten"] == 2 * (size.labeled + size.pool) * size.features**2
+    assert found["floor"]["whiten"] == (size.labeled + size.pool) * size.features**2
     assert found["visits"]["soft_sums"] > model.n_iter_
 
 

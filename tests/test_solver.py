@@ -281,3 +281,18 @@ def test_samples_behind_a_metric_equal_whitened_rows():
         np.testing.assert_array_equal(hard.labels, (W @ P.T).argmax(axis=1))
         np.testing.assert_allclose(hard.sums, np.eye(3)[hard.labels].T @ W, atol=1e-10)
         assert hard.value == pytest.approx((W @ P.T).max(axis=1).sum())
+
+
+@pytest.mark.parametrize("shrinkage", [None, 0.1, 1e-9, 0.0])
+def test_the_metric_is_the_inverse_of_the_scatter_within_classes(shrinkage, monkeypatch):
+    monkeypatch.setattr("superproto.whitening.BLOCK_COLUMNS", 2)
+    rng = np.random.default_rng(5)
+    X, labels = rng.normal(size=(60, 7)) + 1, np.arange(60) % 4
+    metric = learn_metric(ArrayRows(X), labels, 4, shrinkage)
+    U = X / np.linalg.norm(X, axis=1, keepdims=True)
+    away = U - (np.eye(4)[labels].T @ U / 15)[labels]
+    within = away.T @ away / 60
+    c = np.trace(within) / 56 if shrinkage is None else shrinkage * np.trace(within) / 7
+    np.testing.assert_allclose(metric.matrix @ metric.matrix.T, np.linalg.inv(within + c * np.eye(7)), rtol=1e-6)
+    np.testing.assert_allclose(metric.forward(U), U @ metric.matrix, atol=1e-12)
+    np.testing.assert_allclose(metric.backward(metric.forward(U)), U @ metric.matrix @ metric.matrix.T, atol=1e-10)

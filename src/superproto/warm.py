@@ -21,10 +21,9 @@ __all__ = ["continued", "undo"]
 
 
 def undo(metric: Metric, rows: Array) -> Array:
-    """rows W⁻¹: W = V diag(s) has orthogonal columns, so W⁻¹ = diag(s⁻²) W'; r I + B diag(g) B' by its eigenvalues."""
+    """rows W⁻¹, of r I + B diag(g) B' by its eigenvalues."""
     if metric.matrix is not None:
-        squares = np.einsum("ij,ij->j", metric.matrix, metric.matrix)
-        return np.asarray((rows / squares) @ metric.matrix.T)
+        return np.asarray(np.linalg.solve(metric.matrix.T, rows.T).T)
     if metric.basis is None or metric.gains is None:
         return rows
     change = 1 / (metric.rest + metric.gains) - 1 / metric.rest

@@ -1,9 +1,11 @@
 """WHITEN: the metric learned from the labeled samples, in which classes are round.
 
-    (roots ->) unit rows -> minus mean -> V (w + c)^(-1/2) -> unit rows,  c = tr(W) / (N - m), or shrinkage * mean(w)
+    (roots ->) unit rows -> minus mean -> times W, W W' = (S + c I)^-1 -> unit rows,  c = tr(S) / (N - m)
 
-V and w are the eigenpairs of the pooled within-class covariance of the labeled rows. No test label is used: unlabeled
-rows (label -1) enter the mean alone. See ``docs/math.md`` for what this does to real features.
+S is the pooled within-class covariance of the labeled rows (c may be given: shrinkage * mean eigenvalue). W is
+triangular, from a Cholesky factor: any other W with this W W' is a rotation of it, and to be upper triangular costs a
+tenth of an eigendecomposition and half of every product. No test label is used: unlabeled rows (label -1) enter the
+mean alone. See ``docs/math.md`` for what this does to real features.
 
 Features that are never negative (counts, histograms, what comes out of a ReLU) are heavy-tailed: a few large values
 make a row's direction. Their square roots are rounder; estimators take these first (:func:`roots_help`).
@@ -14,7 +16,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +32,7 @@ from superproto.passes import (
     labeled_unit_rows,
     like,
     moments,
+    namespace,
     negative,
     of_roots,
     rooted,
@@ -39,13 +42,17 @@ from superproto.passes import (
 )
 from superproto.rows import KEPT_BYTES, Array, ArrayRows, Rows, add_up, gather
 
+# Columns of a triangular map that are taken at once; the rows of zeros below them are not.
+BLOCK_COLUMNS = 256
+# So much of the trace is surely more than what rounding takes from an eigenvalue.
+SAFE_SHARE = 1e-6
+
 
 @dataclass(frozen=True)
 class Metric:
-    """An affine map of unit rows: x -> (x - mean) W, with W = rest I + B diag(gains) B'.
+    """An affine map of unit rows: x -> (x - mean) W, with W a ``matrix`` (d, d), or rest I + B diag(gains) B'.
 
-    When the basis is complete, W is stored as ``matrix`` (d, d), turned into the basis. ``None`` everywhere: x -> x.
-    ``root``: x is the unit row of the features' square roots.
+    ``None`` everywhere: x -> x. ``root``: x is the unit row of the features' square roots.
     """
 
     mean: Array | None = None
@@ -58,7 +65,7 @@ class Metric:
     def forward(self, rows: Array) -> Array:
         """rows W: from unit features to the metric (the mean is not subtracted here)."""
         if self.matrix is not None:
-            return rows @ like(self.matrix, rows)
+            return _product(rows, like(self.matrix, rows), self._blocks)
         if self.basis is None or self.gains is None:
             return rows
         basis = like(self.basis, rows)
@@ -69,6 +76,15 @@ class Metric:
         if self.matrix is not None:
             return rows @ self.matrix.T
         return self.forward(rows)
+
+    @cached_property
+    def _blocks(self) -> list[tuple[int, int, int]]:
+        """(first column, last column, last row that is not all zero) of every block of the matrix's columns."""
+        assert self.matrix is not None
+        starts = range(0, self.matrix.shape[1], BLOCK_COLUMNS)
+        blocks = [(start, min(start + BLOCK_COLUMNS, self.matrix.shape[1])) for start in starts]
+        filled = [np.flatnonzero(self.matrix[:, start:stop].any(axis=1)) for start, stop in blocks]
+        return [(start, stop, int(rows.max(initial=0)) + 1) for (start, stop), rows in zip(blocks, filled)]
 
     def through(self, rows: Rows) -> Rows:
         """The rows that the map is for: as they are, or their roots, which are kept if they are few."""
@@ -83,6 +99,12 @@ class Metric:
         arrays = {name: getattr(self, name) for name in ("mean", "matrix", "basis", "gains")}
         changed: dict[str, Any] = {k: np.asarray(array, dtype) for k, array in arrays.items() if array is not None}
         return replace(self, **changed)
+
+
+def _product(rows: Array, matrix: Array, blocks: list[tuple[int, int, int]]) -> Array:
+    """rows @ matrix, without the rows of zeros below each block of columns."""
+    parts = [rows[:, :height] @ matrix[:height, start:stop] for start, stop, height in blocks]
+    return parts[0] if len(parts) == 1 else namespace(rows).concat(parts, axis=1)
 
 
 class RootRows:
@@ -136,9 +158,19 @@ def learn_metric(
     else:
         within -= (found.class_sums / np.maximum(found.class_counts, 1)[:, None]).T @ found.class_sums
     within /= labeled
+    return Metric(mean=mean, matrix=_whitener(within, shrinkage))
+
+
+def _whitener(within: Array, shrinkage: float) -> Array:
+    """W (d, d) with W W' = (within + c I)^-1; triangular, unless rounding could make the sum indefinite."""
+    trace = float(np.trace(within))
+    floor = shrinkage * trace / len(within)
+    if floor > SAFE_SHARE * trace:
+        within[np.diag_indices_from(within)] += floor
+        factor = linalg.cholesky(within, overwrite_a=True, check_finite=False)
+        return np.ascontiguousarray(linalg.lapack.dtrtri(factor, overwrite_c=True)[0])
     eigenvalues, basis = linalg.eigh(within, overwrite_a=True, check_finite=False, driver="evd")
-    scale = _inverse_roots(eigenvalues, eigenvalues.sum() / len(eigenvalues), shrinkage)
-    return Metric(mean=mean, matrix=basis * scale)
+    return np.asarray(basis * _inverse_roots(eigenvalues, trace / len(within), shrinkage))
 
 
 def center_metric(rows: Rows) -> Metric:

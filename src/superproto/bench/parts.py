@@ -25,7 +25,7 @@ __all__ = ["Ledger", "LedgerRows", "fit_in_parts"]
 
 # Everything else that visits rows assigns them to classes, sums them up or labels them.
 _PARTS = {"moments": "Gram", "second_moment": "Gram", "lengths": "whiten", "inspect": "check"}
-PARTS = ("read", "check", "Gram", "eigh", "whiten", "passes", "small algebra")
+PARTS = ("read", "check", "Gram", "factor", "whiten", "passes", "small algebra")
 
 
 @dataclass
@@ -92,9 +92,9 @@ def fit_in_parts(X: Any, y: Array, A: Array, rates: Rates, **options: Any) -> tu
     for name, spent in ledger.items():
         seconds[_PARTS.get(name, "passes")] += spent.seconds
         floor[_PARTS.get(name, "passes")] += spent.floor(rates)
-    seconds["read"], seconds["eigh"] = clock.get("read", 0.0), clock.get("whiten", 0.0)
-    # float64 at half the rate: reduction to a band and back, without what lies between.
-    floor["eigh"] = 2 * 10 / 3 * X.shape[1] ** 3 / rates.flops
+    seconds["read"], seconds["factor"] = clock.get("read", 0.0), clock.get("whiten", 0.0)
+    # float64 at half the rate: the Cholesky factor and its inverse.
+    floor["factor"] = 2 * 2 / 3 * X.shape[1] ** 3 / rates.flops
     seconds["small algebra"] = total - sum(seconds.values())
     visits = {name: spent.visits for name, spent in ledger.items()}
     return model, {"seconds": {**seconds, "fit": total}, "floor": floor, "visits": visits, "iterations": len(sweeps)}
@@ -109,13 +109,13 @@ def _named(function: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _products(name: str, bound: dict[str, Any], aligned: tuple[Array, ...], n: int, d: int) -> float:
-    """Additions and multiplications of a pass's matrix products; a symmetric one is done by half."""
+    """Additions and multiplications of a pass's matrix products; a symmetric or triangular one is done by half."""
     if name == "moments":
         return float(np.count_nonzero(aligned[0] != UNLABELED)) * d * d
     if name == "second_moment":
         return float(n) * d * d
     if name == "lengths":
-        return 2.0 * n * d * d if bound["metric"].mean is not None else 0.0
+        return float(n) * d * d if bound["metric"].mean is not None else 0.0
     if name in ("scores", "hard"):
         return 2.0 * n * d * len(bound["folded"])
     if name == "soft":

@@ -99,7 +99,7 @@ def large_block(entries: Entries) -> str:
     return (
         f"{_sizes(entry)}, features on disk: {seconds / 60:.1f} minutes ({entry['iterations']} iterations), "
         f"{peak / 1e9:.2f} GB of anonymous memory at most; {_machine(entry)}. At the machine's own rates, "
-        f"all passes and `eigh` would take {sum(entry['floor'].values()) / 60:.1f} minutes."
+        f"all passes and the factor of the metric would take {sum(entry['floor'].values()) / 60:.1f} minutes."
     )
 
 
