@@ -31,7 +31,10 @@ Draw = Callable[[Task, np.random.Generator], Task]
 
 
 class Condition(NamedTuple):
-    """A way to spoil a task, how much, and how often it is drawn. ``prepare``: whiten once for all draws."""
+    """A way to spoil a task, how much, and how often it is drawn.
+
+    ``prepare``: whiten once for all draws, by the labeled samples alone, which a small pool hardly changes.
+    """
 
     name: str
     level: str
@@ -139,7 +142,7 @@ def read_findings(path: PathLike) -> list[dict[str, Any]]:
 
 def _accuracies(task: Task, condition: Condition, rng: np.random.Generator) -> Iterator[Mapping[str, float]]:
     whiten = not condition.prepare
-    given = whiten_once(task).task if condition.prepare else task
+    given = _whitened_by_labels(task) if condition.prepare else task
     start = None
     for _ in range(condition.draws):
         spoiled = condition.spoil(given, rng)
@@ -156,6 +159,13 @@ def _accuracies(task: Task, condition: Condition, rng: np.random.Generator) -> I
             name: float(np.mean(truth == found)) if small else per_class_accuracy(truth, found)
             for name, found in answers.items()
         }
+
+
+def _whitened_by_labels(task: Task) -> Task:
+    ready = whiten_once(task.inductive()).task
+    X = np.empty(task.X.shape, dtype=ready.X.dtype)
+    X[~task.asked], X[task.asked] = ready.X, ready.later
+    return replace(task, X=X)
 
 
 def _fitted(method: str, task: Task, whiten: bool) -> Any:
