@@ -65,19 +65,22 @@ superproto.labels._answers = answers
 """
 
 
-def interrupt(process: subprocess.Popen[bytes], wait_for: bytes = b"working") -> tuple[int, bytes]:
+def interrupt(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGINT) -> tuple[int, bytes]:
     """Ctrl-C once the process says that it is at work; its exit code and what it says."""
     assert process.stdout is not None
-    assert process.stdout.readline().strip() == wait_for
+    assert process.stdout.readline().strip() == b"working"
     time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     _, said = process.communicate(timeout=60)
     return process.returncode, said
 
 
-def test_ctrl_c_during_a_fit_exits_with_130_and_keeps_the_old_model(pack_file: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_during_a_fit_exits_with_130_and_keeps_the_old_model(
+    how: signal.Signals, pack_file: Path, tmp_path: Path
+) -> None:
     (tmp_path / "m").write_text("old")
-    code, said = interrupt(start("fit", pack_file, "-o", tmp_path / "m", slow=SLOW_FIT))
+    code, said = interrupt(start("fit", pack_file, "-o", tmp_path / "m", slow=SLOW_FIT), how)
     assert (code, said.decode().strip()) == (130, "error: interrupted")
     assert (tmp_path / "m").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["m"]

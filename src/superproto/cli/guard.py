@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from superproto.errors import UserError
@@ -19,7 +22,7 @@ OK, OURS, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 
 def run(arguments: Sequence[str]) -> int:
     """Carry out a command line (without the program's name) and return its exit code."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _termination_as_interrupt():
         warnings.showwarning = _as_note
         try:
             code = _call(list(arguments) or ["--help"])
@@ -34,6 +37,19 @@ def run(arguments: Sequence[str]) -> int:
             return _explain(error)
         finally:
             screen.drop_notes()
+
+
+@contextmanager
+def _termination_as_interrupt() -> Iterator[None]:
+    """What a scheduler or `kill` sends is Ctrl-C, so that whatever was started for the work is stopped too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _call(arguments: list[str]) -> int:
