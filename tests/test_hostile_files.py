@@ -337,6 +337,23 @@ def test_a_file_is_whole_or_absent(tmp_path):
     assert os.listdir(tmp_path) == ["out.bin"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no such links there")
+def test_a_link_and_standard_output_are_written_through(tmp_path):
+    (tmp_path / "real.csv").write_text("old")
+    (tmp_path / "link.csv").symlink_to("real.csv")
+    with write_whole(tmp_path / "link.csv", text=True) as handle:
+        handle.write("new")
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").read_text() == "new"
+    (tmp_path / "stdout").symlink_to("/proc/self/fd/1" if os.path.exists("/proc/self/fd/1") else "/dev/fd/1")
+    program = "import sys; from superproto.files import write_whole\nprint('first', flush=True)\n"
+    program += "with write_whole(sys.argv[1], text=True) as handle: handle.write('second')"
+    with (tmp_path / "out.txt").open("w") as out:
+        subprocess.run([sys.executable, "-c", program, tmp_path / "stdout"], stdout=out, check=True)
+    assert (tmp_path / "stdout").is_symlink()
+    assert (tmp_path / "out.txt").read_text() == "first\nsecond"
+
+
 def test_unwritable_places_are_named(tmp_path):
     for path, message in (
         (tmp_path, "is a folder"),

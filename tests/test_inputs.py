@@ -37,6 +37,9 @@ def broken(array, index, value):
         (X, Y, broken(A, 3, np.nan), r"semantics\[3\] is all NaN"),
         (X, Y, broken(A, (3, 1), np.nan), r"semantics\[3\] is partly NaN"),
         (np.zeros_like(X), Y, A, "All features are zero"),
+        (X * 1e-30, Y, A, "All features are zero"),
+        (X * 1e20, Y, A, "larger than 1e[+]15, too large to compute with"),
+        (X, Y, A * 1e200, "semantics has numbers beyond 1e[+]15"),
         (X[:0], Y[:0], A, "0 sample"),
         (np.array([["a"] * 6] * 96, dtype=object), Y, A, "dtype object"),
         (X, Y, np.array([["a"] * 4] * 12, dtype=object), "not numbers"),
@@ -68,11 +71,47 @@ def test_bad_data_gets_one_clear_sentence(X, y, A, message):
         ({"max_iter": 0}, "max_iter is 0"),
         ({"relaxation": 1.0}, "relaxation is 1.0"),
         ({"prior": np.ones(3)}, r"prior has shape \(3,\)"),
+        ({"rho": "x"}, "rho is 'x'"),
+        ({"tol": None}, "tol is None"),
+        ({"max_iter": 2.5}, "max_iter is 2.5"),
+        ({"whiten": "yes"}, "whiten is 'yes'"),
+        ({"candidates": None}, "candidates is None"),
+        ({"candidates": 8}, "candidates is 8"),
     ],
 )
 def test_bad_parameters_get_one_clear_sentence(parameters, message):
     with pytest.raises(UserError, match=message):
         HPL(**parameters).fit(X, Y, semantics=A)
+
+
+@pytest.mark.parametrize("offset", [0, 1000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_features_far_from_zero_and_samples_that_are_all_alike_are_whitened(offset, dtype):
+    task = make_task(n_seen=9, n_unseen=3, n_features=20, n_attributes=4, samples_per_class=20)
+    model = HPL().fit((task.X + offset).astype(dtype), task.y, semantics=task.semantics)
+    assert (model.transduction_ == task.truth).mean() > 0.9
+    labels = np.repeat(np.arange(7), 20)
+    same = np.random.default_rng(0).normal(size=(7, 2))[labels].astype(dtype) + offset
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        HPL().fit(same, np.where(labels > 4, -1, labels), semantics=np.random.default_rng(1).normal(size=(7, 4)))
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), -1])
+def test_a_list_of_names_may_mark_what_is_asked_for_in_any_way(missing):
+    names = [f"class {j}" for j in range(12)]
+    labels = [names[j] if j >= 0 else missing for j in Y]
+    model = HPL().fit(X, labels, semantics=A, class_names=names)
+    np.testing.assert_array_equal(model.transduction_, np.array(names)[HPL().fit(X, Y, semantics=A).transduction_])
+
+
+def test_names_may_be_numbers_and_texts_at_once():
+    names = np.array([j if j % 2 else str(j) for j in range(12)], dtype=object)
+    labels = np.array([names[j] if j >= 0 else None for j in Y], dtype=object)
+    frame = pytest.importorskip("pandas").DataFrame(A, index=names)
+    model = HPL().fit(X, labels, semantics=frame)
+    assert len(model.most_informative(3)) == 3
+    np.testing.assert_array_equal(model.transduction_, names[HPL().fit(X, Y, semantics=A).transduction_])
 
 
 def test_names_that_do_not_fit():

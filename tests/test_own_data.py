@@ -119,7 +119,8 @@ def test_every_kind_of_feature_file_gives_the_same_table(tmp_path, task):
     np.savez(tmp_path / "g.npz", features=table, other=table, ids=np.arange(len(table)).astype(str))
     save_file({"x": table}, tmp_path / "f.safetensors")
     np.savetxt(tmp_path / "f.csv", table, delimiter=",", fmt="%.9g")
-    for name in ("f.npy", "f.npz", "g.npz", "f.safetensors", "f.csv"):
+    (tmp_path / "f").write_bytes((tmp_path / "f.npz").read_bytes())
+    for name in ("f.npy", "f.npz", "f", "g.npz", "f.safetensors", "f.csv"):
         assert (table == read_features(tmp_path / name).X.astype(np.float32)).all()
     assert read_features(tmp_path / "g.npz").ids[3] == "3"
 
@@ -134,6 +135,14 @@ def test_the_header_of_a_data_frame_is_no_sample(tmp_path, first):
     assert read_classes(tmp_path / "c.csv").names.tolist() == ["zebra"]
 
 
+@pytest.mark.parametrize("first", ["0,1,2", "1,2,3", "a,b,c"])
+def test_the_header_of_a_table_without_ids_is_no_sample(tmp_path, first):
+    (tmp_path / "f.csv").write_text(f"{first}\n7,1,2\n8,5,6\n")
+    assert read_features(tmp_path / "f.csv").X.tolist() == [[7, 1, 2], [8, 5, 6]]
+    (tmp_path / "c.csv").write_text(f"species,{first}\nzebra,1,2,3\n")
+    assert read_classes(tmp_path / "c.csv").names.tolist() == ["zebra"]
+
+
 def test_parquet_columns_and_lists(tmp_path, task):
     pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow (extra: frames)")
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -141,6 +150,9 @@ def test_parquet_columns_and_lists(tmp_path, task):
     columns = {"id": ids} | {f"x{j}": task.X[:, j] for j in range(4)}
     parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
     parquet.write_table(pyarrow.table({"features": list(task.X), "file": ids}), tmp_path / "b.parquet")
+    indexed = columns | {"__index_level_0__": np.arange(len(ids))}
+    parquet.write_table(pyarrow.table(indexed), tmp_path / "i.parquet")
+    assert (read_features(tmp_path / "i.parquet").X == task.X).all()
     for name in ("a.parquet", "b.parquet"):
         found = read_features(tmp_path / name)
         assert (found.X == task.X).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -46,17 +47,11 @@ class Choices:
 
 def choices_of(model: Any, problem: Problem, init: Any) -> Choices:
     """The parameters of an HPL, checked, as the solver takes them."""
-    _check_shares(model)
+    _check_numbers(model)
     for name, known in _OPTIONS.items():
         value = init if name == "init" else getattr(model, name)
         if isinstance(value, str) and value not in known:
             raise UserError(f"{name} is '{value}', but it is one of {', '.join(known)}.")
-    for name in ("temperature", "discriminative_weight", "alignment_scale", "code_ridge", "tol"):
-        value = getattr(model, name)
-        if value is not None and not 0 <= value < np.inf:
-            raise UserError(f"{name} is {value}, but it must be a finite number of at least 0.")
-    if model.max_iter < 1:
-        raise UserError(f"max_iter is {model.max_iter}, but at least 1 iteration is needed.")
     return Choices(
         beta=model.rho / (1 - model.rho),
         lam=model.omega / (1 - model.omega),
@@ -83,10 +78,19 @@ def is_unit(model: Any) -> bool:
     return bool(model.prototypes == "unit" and model.variant == "hpl")
 
 
-def _check_shares(model: Any) -> None:
+def _check_numbers(model: Any) -> None:
     for name in ("rho", "omega", "alpha", "relaxation"):
-        if not 0 <= getattr(model, name) < 1:
-            raise UserError(f"{name} is {getattr(model, name)}, but it must be at least 0 and below 1.")
+        value = getattr(model, name)
+        if not (isinstance(value, Real) and 0 <= float(value) < 1):
+            raise UserError(f"{name} is {value!r}, but it must be at least 0 and below 1.")
+    for name in ("temperature", "discriminative_weight", "alignment_scale", "code_ridge", "tol"):
+        value = getattr(model, name)
+        if value is None and name == "alignment_scale":
+            continue
+        if not (isinstance(value, Real) and 0 <= float(value) < np.inf):
+            raise UserError(f"{name} is {value!r}, but it must be a finite number of at least 0.")
+    if not isinstance(model.max_iter, Integral) or model.max_iter < 1:
+        raise UserError(f"max_iter is {model.max_iter!r}, but at least 1 iteration is needed.")
 
 
 def _number_of_super_prototypes(theta: float | None, problem: Problem) -> int:

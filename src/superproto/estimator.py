@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from superproto import passes
 from superproto.backends import as_rows
 from superproto.backends.arrayapi import back
 from superproto.errors import UserError
-from superproto.inputs import Problem, check_problem, fingerprint
+from superproto.inputs import LARGEST, Problem, check_problem, fingerprint
 from superproto.modelfile import save_model
 from superproto.rows import Array, Rows, add_up, chunk_length, gather, rows_of
 from superproto.solver.calibration import likeliest_sharpness
@@ -178,8 +179,8 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
         if getattr(X, "dtype", None) == np.dtype(object):
             _refuse_objects(X)
         X = validate_data(self, X, dtype=FLOATS, reset=reset)
-        if reset and not X.any():
-            raise UserError("All features are zero, so no sample can be told from another. Check how X was read.")
+        size = passes.extent(X)
+        _check_size(size <= LARGEST, not reset or size > passes.SMALLEST)
         return X
 
     def _check_chunks(self, rows: Rows, reset: bool) -> Rows:
@@ -193,11 +194,10 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
             )
         if rows.n_rows == 0:
             raise UserError("Found array with 0 sample(s), while a minimum of 1 is required.")
-        wrong, useful = add_up(rows.visit(passes.inspect))
+        wrong, useful, huge = add_up(rows.visit(passes.inspect))
         if wrong:
             raise UserError(f"Input X contains NaN or infinity ({int(wrong)} values). Drop or mend these rows.")
-        if reset and not useful:
-            raise UserError("All features are zero, so no sample can be told from another. Check how X was read.")
+        _check_size(not huge, not reset or bool(useful))
         return rows
 
     def _store_classes(self, problem: Problem) -> None:
@@ -209,9 +209,9 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
     def _metric(self, X: Any, problem: Problem) -> Metric:
         if self.whiten is False:
             return Metric()
+        if not isinstance(self.whiten, Real) or not 0 <= self.whiten < np.inf:
+            raise UserError(f"whiten is {self.whiten!r}, but it is True, False, or a shrinkage of at least 0.")
         shrinkage = None if self.whiten is True else float(self.whiten)
-        if shrinkage is not None and not 0 <= shrinkage < np.inf:
-            raise UserError(f"whiten is {self.whiten}, but it is True, False, or a shrinkage of at least 0.")
         rows = rows_of(X)
         with span("whiten"):
             if not problem.seen.any():
@@ -238,7 +238,8 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
         columns = np.cumsum(problem.seen)[problem.labels[known]] - 1
         return likeliest_sharpness(scores, scores[np.arange(len(scores)), columns])
 
-    def _label_pool(self, X: Any, problem: Problem) -> None:
+    def _label_pool(self, X: Any, problem: Problem) -> Array:
+        """(N,) the class numbers; ``transduction_`` has the names."""
         labels, n_classes = problem.labels.copy(), problem.n_classes
         dense = len(labels) * n_classes * 8 <= DENSE_BYTES
         pool: Any = np.zeros((0, n_classes)) if dense else sparse.csr_array((0, n_classes))
@@ -246,6 +247,7 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
             labels[problem.asked], pool = self._pool_answers(X, problem, dense)
         self.transduction_ = self.classes_[labels]
         self.label_distributions_ = _with_given_labels(problem, pool)
+        return labels
 
     def _pool_answers(self, X: Any, problem: Problem, dense: bool) -> tuple[Array, Any]:
         """Labels of the unlabeled rows, and their distributions (N_u, C)."""
@@ -276,6 +278,16 @@ def _apply(chunk: Array, *, metric: Metric) -> tuple[Array]:
     return (apply_metric(metric, chunk),)
 
 
+def _check_size(computable: bool, useful: bool) -> None:
+    if not computable:
+        raise UserError(f"Features are larger than {LARGEST:.0e}, too large to compute with. Divide X by a number.")
+    if not useful:
+        raise UserError(
+            f"All features are zero (below {passes.SMALLEST:.0e}), so no sample can be told from another. "
+            "Check how X was read."
+        )
+
+
 def _with_given_labels(problem: Problem, pool: Any) -> Any:
     """(N, C) the pool's distributions in their rows, and certainty where a label was given; sparse if the pool is."""
     known, asked = np.flatnonzero(~problem.asked), np.flatnonzero(problem.asked)
@@ -286,8 +298,8 @@ def _with_given_labels(problem: Problem, pool: Any) -> Any:
         whole[known, problem.labels[known]] = 1.0
         return whole
     found = pool.tocoo()
-    rows = np.concatenate([known, asked[found.coords[0]]])
-    columns = np.concatenate([problem.labels[known], found.coords[1]])
+    rows = np.concatenate([known, asked[found.row]])
+    columns = np.concatenate([problem.labels[known], found.col])
     return sparse.csr_array((np.concatenate([np.ones(len(known)), found.data]), (rows, columns)), shape=shape)
 
 

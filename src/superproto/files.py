@@ -50,11 +50,13 @@ def write_whole(path: str | os.PathLike[str], *, text: bool = False) -> Iterator
     path = Path(path)
     if os.path.isdir(path):
         raise UserError(f"{path} is a folder. Give the name of a file to write.")
-    # A pipe or a device (-o /dev/stdout) has no "whole": write into it, and never replace it.
-    direct = os.path.exists(path) and not os.path.isfile(path)
+    # A pipe or a device (-o /dev/stdout) has no "whole": write into it, and never replace it, nor a link to a file.
+    stream = _own_stream(path)
+    direct = stream is not None or (os.path.exists(path) and not os.path.isfile(path))
+    path = path if direct else Path(os.path.realpath(path))
     temporary = path if direct else path.parent / f".{path.name[:80]}.{secrets.token_hex(8)}.part"
     try:
-        with _create(temporary, direct, text) as handle:
+        with _create(temporary, direct, text, stream) as handle:
             yield handle
             handle.flush()
             if not direct:
@@ -70,9 +72,18 @@ def write_whole(path: str | os.PathLike[str], *, text: bool = False) -> Iterator
                 os.unlink(temporary)
 
 
-def _create(path: Path, exists: bool, text: bool) -> IO[Any]:
+def _own_stream(path: Path) -> int | None:
+    """1 or 2 where the path is this process's standard output or error, wherever these go."""
+    for descriptor in (1, 2):
+        with suppress(OSError):
+            if os.path.samestat(os.stat(path), os.fstat(descriptor)):
+                return descriptor
+    return None
+
+
+def _create(path: Path, exists: bool, text: bool, stream: int | None) -> IO[Any]:
     flags = os.O_WRONLY | getattr(os, "O_BINARY", 0) | (0 if exists else os.O_CREAT | os.O_EXCL)
-    descriptor = os.open(path, flags, 0o666)
+    descriptor = os.open(path, flags, 0o666) if stream is None else os.dup(stream)
     return os.fdopen(descriptor, "w", encoding="utf-8", newline="") if text else os.fdopen(descriptor, "wb")
 
 

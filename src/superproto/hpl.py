@@ -227,8 +227,8 @@ class HPL(ZeroShotEstimator):
         outcome, parents = self._divide(outcome, assembly, choices.n_prototypes)
         self._store(outcome, assembly, parents)
         self._learn_doubt(X, task, outcome.state, assembly, parents)
-        self._label_pool(X, problem)
-        self.doubt_ = self._doubt_of_samples(problem)
+        labels = self._label_pool(X, problem)
+        self.doubt_ = self._doubt_of_samples(problem, labels)
         caution(self, problem)
         if kept is not None:
             kept.remove()
@@ -252,8 +252,9 @@ class HPL(ZeroShotEstimator):
         asked = np.flatnonzero(self.doubt_ > 0)
         if not 0 <= n <= len(asked):
             raise UserError(f"n is {n}, but {len(asked)} samples are unlabeled. Ask for at most so many.")
-        _, clusters = np.unique(self.transduction_[asked], return_inverse=True)
-        return asked[informative(clusters, self.doubt_[asked], n)]
+        row_of = {name: row for row, name in enumerate(self.classes_.tolist())}
+        rows = [row_of[name] for name in self.transduction_[asked].tolist()]
+        return asked[informative(np.unique(rows, return_inverse=True)[1], self.doubt_[asked], n)]
 
     def _score(self, X: Array) -> Array:
         """(N, C) <x, p_j>, stretched, plus each class's advantage; in float64, so that no chunking changes a label."""
@@ -288,17 +289,14 @@ class HPL(ZeroShotEstimator):
         else:
             self.sharpness_, self.class_doubt_ = self._fit_sharpness(X, problem), np.zeros(problem.n_classes)
 
-    def _doubt_of_samples(self, problem: Problem) -> Array:
+    def _doubt_of_samples(self, problem: Problem, labels: Array) -> Array:
         """(N,) 1 - c P(label) P(the label's class was found); 0 where the label was given.
 
         c makes the mean that of P(label), which is blunted by the classes' doubt already.
         """
         sure = self.label_distributions_.max(axis=1)
         sure = sure.toarray().ravel() if sparse.issparse(sure) else sure
-        row_of = {name: row for row, name in enumerate(self.classes_.tolist())}
-        names, inverse = np.unique(self.transduction_, return_inverse=True)
-        trust = 1 - self.class_doubt_[[row_of[name] for name in names.tolist()]]
-        both, asked = sure * trust[inverse], problem.asked
+        both, asked = sure * (1 - self.class_doubt_[labels]), problem.asked
         both *= sure[asked].sum() / max(float(both[asked].sum()), LEAST)
         return np.where(asked, np.clip(1 - both, LEAST, 1.0), 0.0)
 

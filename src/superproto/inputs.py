@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from superproto.errors import UserError
 
 UNLABELED = -1
+# Beyond it the square of a float32 number is infinite.
+LARGEST = 1e15
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,9 @@ def _as_column(labels: Any) -> NDArray[Any]:
     if hasattr(labels, "to_numpy"):
         labels = labels.to_numpy()
     column = np.asarray(labels)
+    if column.dtype.kind == "U" and isinstance(labels, (list, tuple)) and not all(isinstance(v, str) for v in labels):
+        # NumPy would write None, NaN and -1 among names as texts.
+        column = np.array(labels, dtype=object)
     if column.ndim == 2 and column.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
@@ -208,6 +213,8 @@ def _check_semantics_values(table: NDArray[np.float64], names: NDArray[Any]) -> 
         raise UserError(
             f"semantics[{name_of(names, row)}] is {extent} NaN or infinite. Drop the class, or fill in its attributes."
         )
+    if np.abs(table).max() > LARGEST:
+        raise UserError(f"semantics has numbers beyond {LARGEST:.0e}, too large to compute with. Scale its columns.")
     empty = np.flatnonzero(~table.any(axis=1))
     if len(empty):
         raise UserError(
@@ -264,6 +271,8 @@ def _allowed(candidates: Any, seen: NDArray[np.bool_], names: NDArray[Any]) -> N
         if candidates == "unseen":
             return ~seen if not seen.all() else np.ones(len(names), dtype=bool)
         raise UserError(f"candidates is '{candidates}', but it is 'unseen', 'all', or a list of classes.")
+    if not isinstance(candidates, Iterable):
+        raise UserError(f"candidates is {candidates!r}, but it is 'unseen', 'all', or a list of classes.")
     wanted = list(candidates)
     row_of = {name: row for row, name in enumerate(names.tolist())}
     unknown = [name for name in wanted if (name.item() if isinstance(name, np.generic) else name) not in row_of]

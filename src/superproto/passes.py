@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from superproto.inputs import UNLABELED
+from superproto.inputs import LARGEST, UNLABELED
 from superproto.rows import Array
 
 
@@ -56,11 +56,21 @@ def sums_by_class(rows: Array, labels: Array, weights: Array, n_classes: int) ->
     return (xp.astype(labels[:, None] == columns, rows.dtype) * like(weights, rows)[:, None]).T @ rows
 
 
-def inspect(chunk: Array) -> tuple[Any, Any]:
-    """How many values are not finite, and whether any is not zero."""
+# Below it the square of a float32 number is zero.
+SMALLEST = 1e-15
+
+
+def inspect(chunk: Array) -> tuple[Any, Any, Any]:
+    """How many values are not finite, whether any is not zero, and whether any is too large to be squared."""
+    xp, size = namespace(chunk), extent(chunk)
+    wrong = 0 if size < np.inf else int(xp.sum(~xp.isfinite(chunk), dtype=xp.int64))
+    return wrong, int(size > SMALLEST), int(size > LARGEST)
+
+
+def extent(chunk: Array) -> float:
+    """max |x|."""
     xp = namespace(chunk)
-    wrong = int(xp.sum(~xp.isfinite(chunk), dtype=xp.int64)) if not bool(xp.isfinite(xp.sum(chunk))) else 0
-    return wrong, int(bool(xp.any(chunk != 0)))
+    return max(float(xp.max(chunk)), -float(xp.min(chunk)))
 
 
 def negative(chunk: Array) -> tuple[Any]:

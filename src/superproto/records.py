@@ -87,7 +87,7 @@ def check_writable(path: PathLike) -> None:
     """Say now, not after an hour's work, that records cannot be written there."""
     path = Path(path)
     if path.is_dir():
-        raise UserError(f"{path} is a folder. Give the name of a file to append records to.")
+        raise UserError(f"{path} is a folder. Give the name of a file to write.")
     if not path.parent.is_dir():
         raise UserError(f"{path} cannot be written: the folder {path.parent} does not exist.")
     if not os.access(path if path.exists() else path.parent, os.W_OK):

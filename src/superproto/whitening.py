@@ -44,8 +44,8 @@ from superproto.rows import KEPT_BYTES, Array, ArrayRows, Rows, add_up, gather
 
 # Columns of a triangular map that are taken at once; the rows of zeros below them are not.
 BLOCK_COLUMNS = 256
-# So much of the trace is surely more than what rounding takes from an eigenvalue.
-SAFE_SHARE = 1e-6
+# What float32 may take from an eigenvalue of the scatter of unit rows is surely less.
+ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,9 @@ class Metric:
 def _product(rows: Array, matrix: Array, blocks: list[tuple[int, int, int]]) -> Array:
     """rows @ matrix, without the rows of zeros below each block of columns."""
     parts = [rows[:, :height] @ matrix[:height, start:stop] for start, stop, height in blocks]
-    return parts[0] if len(parts) == 1 else namespace(rows).concat(parts, axis=1)
+    if isinstance(rows, np.ndarray):
+        return np.concatenate(parts, axis=1)
+    return namespace(rows).concat(parts, axis=1)
 
 
 class RootRows:
@@ -163,14 +165,13 @@ def learn_metric(
 
 def _whitener(within: Array, shrinkage: float) -> Array:
     """W (d, d) with W W' = (within + c I)^-1; triangular, unless rounding could make the sum indefinite."""
-    trace = float(np.trace(within))
-    floor = shrinkage * trace / len(within)
-    if floor > SAFE_SHARE * trace:
-        within[np.diag_indices_from(within)] += floor
+    average = float(np.trace(within)) / len(within)
+    if shrinkage * average > ROUNDING:
+        within[np.diag_indices_from(within)] += shrinkage * average
         factor = linalg.cholesky(within, overwrite_a=True, check_finite=False)
         return np.ascontiguousarray(linalg.lapack.dtrtri(factor, overwrite_c=True)[0])
     eigenvalues, basis = linalg.eigh(within, overwrite_a=True, check_finite=False, driver="evd")
-    return np.asarray(basis * _inverse_roots(eigenvalues, trace / len(within), shrinkage))
+    return np.asarray(basis * _inverse_roots(eigenvalues, average, shrinkage))
 
 
 def center_metric(rows: Rows) -> Metric:

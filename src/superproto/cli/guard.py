@@ -32,6 +32,8 @@ def run(arguments: Sequence[str]) -> int:
         except KeyboardInterrupt:
             return _fail("interrupted", INTERRUPTED)
         except Exception as error:
+            if _is_interrupt(error):
+                return _fail("interrupted", INTERRUPTED)
             if os.environ.get("SUPERPROTO_DEBUG") == "1":
                 raise
             return _explain(error)
@@ -69,6 +71,13 @@ def _call(arguments: list[str]) -> int:
     if result == INTERRUPTED:
         raise KeyboardInterrupt
     return result if isinstance(result, int) else OK
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """An import that is interrupted says so in its own words, and why in its cause."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _explain(error: Exception) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import os
+import re
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,7 +38,7 @@ def read_features(path: str | os.PathLike[str]) -> Features:
         return Features(folder.features, folder.paths)
     path = existing_file(path)
     readers = {".npy": _npy, ".npz": _npz, ".csv": _csv, ".parquet": _parquet, ".safetensors": _safetensors}
-    reader = readers.get(path.suffix.lower())
+    reader = readers.get(path.suffix.lower()) or (_npz if zipfile.is_zipfile(path) else None)
     if reader is None:
         raise UserError(f"{path} ends in '{path.suffix}'. Give features as {', '.join(readers)}.")
     features = reader(path)
@@ -68,10 +70,12 @@ def is_number(text: str) -> bool:
 
 
 def is_header(row: list[str]) -> bool:
-    """Whether a CSV's first line names its columns: words, or a data frame's own numbers 0, 1, 2, ... after a name."""
+    """Whether a CSV's first line names its columns: words, or a data frame's own numbers (0, 1, 2 or 1, 2, 3 ...)"""
     if row[0].strip().lower() in ("", "id", "name", "class") or not all(is_number(cell) for cell in row[1:] or row):
         return True
-    return len(row) > 4 and row[1:] == [str(number) for number in range(len(row) - 1)]
+    counted = row if is_number(row[0]) else row[1:]
+    starts = ([str(number) for number in range(start, start + len(counted))] for start in (0, 1))
+    return len(counted) > 2 and counted in starts
 
 
 def _npy(path: Path) -> Features:
@@ -122,7 +126,9 @@ def _parquet(path: Path) -> Features:
         raise UserError('Parquet files need pyarrow: pip install "superproto[frames]".') from None
     try:
         table = pyarrow.parquet.read_table(path)
-        columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
+        # pandas keeps an index that is not 0, 1, 2, ... under such a name.
+        kept = [name for name in table.column_names if not re.fullmatch(r"__index_level_\d+__", name)]
+        columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in kept}
         names = [
             name for name, column in columns.items() if name.lower() == "id" or isinstance(column[:1].tolist()[0], str)
         ]
