@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
 
-from superproto import generalized
+from superproto import generalized, presence
 from superproto.choices import Choices
 from superproto.errors import UserError
 from superproto.inputs import Problem
@@ -30,25 +29,12 @@ CENTERED_RIDGE = 0.3
 EVENNESS = (0.6, 0.85)
 # What a label is worth against a sample that the pool is thought to have.
 LABEL_WEIGHT = 3.0
-FEW_LABELS = 10
 
 
 def describe(semantics: Array, *, centered: bool) -> Array:
     """Descriptions as unit rows; about their mean when centered, so that what all classes share does not count."""
     rows = unit_rows(semantics - semantics.mean(axis=0)) if centered and len(semantics) > 2 else unit_rows(semantics)
     return rows if rows.any(axis=1).all() else unit_rows(semantics)
-
-
-def with_open_classes(problem: Problem, shared_space: bool) -> Problem:
-    """The problem with hardly labeled candidates counted as unseen: their few labels help, the pool still places them.
-
-    With more than ten labels a class is as good as seen: its prototype is theirs.
-    """
-    counts = np.bincount(problem.labels[~problem.asked], minlength=problem.n_classes)
-    if not problem.described or not problem.seen.any():
-        return problem
-    seen = problem.seen & ~(problem.allowed & (counts <= FEW_LABELS))
-    return replace(problem, seen=seen) if seen.any() or shared_space else problem
 
 
 class Assembly:
@@ -74,6 +60,7 @@ class Assembly:
         self.temperature = choices.temperature * self.compactness
         self.expected = self._expected_evidence()
         self.start = self._start()
+        self.presence = self._presence()
         self.model = self.formulation(self._given())
         if self.is_soft and self._is_generalized():
             self.model, self.start = generalized.settle(self, self.model)
@@ -96,6 +83,7 @@ class Assembly:
         spectra, constant = self._spectra()
         among_seen = self.is_soft and self._is_generalized()
         offset = np.zeros(problem.n_classes)
+        offset[problem.allowed] = self.presence.advantage
         if among_seen:
             offset[~problem.seen] = generalized.unseen_advantage(self)
         return Given(
@@ -184,10 +172,21 @@ class Assembly:
         """f = relaxation * e / (1 + e) * evenness: class sizes are held to the prior if the pool bears it out."""
         choices, allowed = self.choices, self.problem.allowed
         levels = np.unique(self.problem.seen[allowed], return_inverse=True)[1]
-        estimated = isinstance(choices.prior, str) and choices.prior == "estimated"
         f = 0.0 if choices.prior is None or choices.temperature == 0 else choices.relaxation
-        f *= self.expected / (1 + self.expected) * (self._evenness() if estimated and f > 0 else 1.0)
-        return Softness(self.temperature, f, "two-level" if estimated else "fixed", levels, SHARE_PSEUDO_COUNT)
+        f *= self.expected / (1 + self.expected) * (1 - self.presence.certainty)
+        f *= self._evenness() if self._estimates_prior and f > 0 else 1.0
+        kind = "two-level" if self._estimates_prior else "fixed"
+        return Softness(self.temperature, f, kind, levels, SHARE_PSEUDO_COUNT)
+
+    @property
+    def _estimates_prior(self) -> bool:
+        return isinstance(self.choices.prior, str) and self.choices.prior == "estimated"
+
+    def _presence(self) -> presence.Presence:
+        """Which candidates the pool has, where that is to be found out."""
+        if self.is_soft and self._estimates_prior:
+            return presence.measure_presence(self)
+        return presence.Presence(0.0, np.zeros(int(self.problem.allowed.sum())))
 
     def _evenness(self) -> float:
         """0 to 1: do the candidates look equally frequent at the start? From exp(entropy) of the free class shares.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from superproto.errors import UserError
 from superproto.inputs import Problem
 
+FEW_LABELS = 10
 _OPTIONS = {
     "variant": ("hpl", "hpl1"),
     "init": ("means", "kmeans", "affinity"),
@@ -76,6 +77,18 @@ def choices_of(model: Any, problem: Problem, init: Any) -> Choices:
 def is_unit(model: Any) -> bool:
     """Prototypes on the sphere; HPL1's are always free."""
     return bool(model.prototypes == "unit" and model.variant == "hpl")
+
+
+def with_open_classes(problem: Problem, shared_space: bool) -> Problem:
+    """The problem with hardly labeled candidates counted as unseen: their few labels help, the pool still places them.
+
+    With more than ten labels a class is as good as seen: its prototype is theirs.
+    """
+    counts = np.bincount(problem.labels[~problem.asked], minlength=problem.n_classes)
+    if not problem.described or not problem.seen.any():
+        return problem
+    seen = problem.seen & ~(problem.allowed & (counts <= FEW_LABELS))
+    return replace(problem, seen=seen) if seen.any() or shared_space else problem
 
 
 def _check_numbers(model: Any) -> None:

@@ -11,10 +11,10 @@ from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from superproto.assembly import Assembly, with_open_classes
+from superproto.assembly import Assembly
 from superproto.cautions import caution
 from superproto.checkpoints import Checkpoint, signature
-from superproto.choices import choices_of, is_unit
+from superproto.choices import choices_of, is_unit, with_open_classes
 from superproto.division import divide, divided, merged
 from superproto.doubt import informative, measure_doubt
 from superproto.errors import UserError

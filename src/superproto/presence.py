@@ -1,0 +1,101 @@
+"""ASSEMBLE, few classes: does the pool hold all the candidates, or a few of them?
+
+The candidates' shares of the pool are estimated at the start, by EM over probabilities whose sharpness the labeled rows
+tell: each seen class predicted without itself, among as many as there are candidates. EM starves classes whose
+predictions are poor, though they are there; how much is measured on the same labeled rows, which hold all their
+classes. Only where the pool's shares are far more concentrated than that is it taken to hold few classes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.special import xlogy
+
+from superproto.rows import Array
+from superproto.samples import Samples
+from superproto.solver import start
+from superproto.solver.calibration import likeliest_sharpness
+from superproto.solver.spherical import normalized
+
+if TYPE_CHECKING:
+    from superproto.assembly import Assembly
+
+# Set on validation classes with pools of 1, 2, 5, half and all of them (docs/decisions.md, 18).
+FEW = (0.3, 0.5)
+PSEUDO_COUNT = 20.0
+SUBSETS = 4
+EM_ROUNDS = 200
+ROWS, ENTRIES = 4000, 2**22
+
+
+class Presence(NamedTuple):
+    """0 to 1: how surely the pool holds few classes; (n,) the ``advantage`` of each candidate, 0 if it holds all."""
+
+    certainty: float
+    advantage: Array
+
+
+def measure_presence(assembly: Assembly) -> Presence:
+    """From the pool at the start and from the labeled rows; no advantage where seen classes are candidates too."""
+    problem, pool = assembly.problem, assembly.pool
+    columns = np.flatnonzero(problem.allowed)
+    nothing = Presence(0.0, np.zeros(len(columns)))
+    if pool is None or not problem.described or problem.seen.sum() < 2 or (problem.seen & problem.allowed).any():
+        return nothing
+    known = _scores_of_seen(assembly, len(columns))
+    sharpness = float(np.median([likeliest_sharpness(scores, own) for scores, own in known]))
+    expected = np.mean([evenness(shares(sharpness * scores)) for scores, _ in known])
+    found = shares(sharpness * _spread(pool, len(columns)).scores(assembly.start.P[columns]))
+    low, high = FEW
+    certainty = float(np.clip((high - evenness(found) / expected) / (high - low), 0.0, 1.0))
+    return Presence(certainty, certainty * np.log(len(columns) * found) / sharpness) if certainty > 0 else nothing
+
+
+def shares(logits: Array) -> Array:
+    """(n,) EM's shares pi of classes with likelihoods exp(logits) (N, n), each class having had some samples before.
+
+    pi_j <- (sum_i Q_ij + c / n) / (N + c),  Q_ij ~ pi_j exp(logits_ij),  c = 20.
+    """
+    N, n = logits.shape
+    kernel = np.exp(np.asarray(logits, dtype=np.float64) - logits.max(axis=1, keepdims=True))
+    found = np.full(n, 1 / n)
+    for _ in range(EM_ROUNDS):
+        masses = found * ((1 / (kernel @ found)) @ kernel)
+        before, found = found, (masses + PSEUDO_COUNT / n) / (N + PSEUDO_COUNT)
+        if np.abs(found - before).max() < 1e-5:
+            break
+    return found
+
+
+def evenness(found: Array) -> float:
+    """exp(entropy) / n: 1 for equal shares, 1 / n for a single class."""
+    return float(np.exp(-xlogy(found, found).sum())) / len(found)
+
+
+def _scores_of_seen(assembly: Assembly, number: int) -> list[tuple[Array, Array]]:
+    """Of labeled rows: scores with so many seen classes at most, each predicted without itself, and with their own."""
+    seen = assembly.problem.seen
+    rows = np.flatnonzero(seen[assembly.labels])
+    rows = rows[_evenly(len(rows), number)]
+    P = normalized(assembly.sums[seen], assembly.sums[seen])
+    predicted = normalized(start.predict_left_out(assembly.A[seen], P, assembly.ridge), P)
+    scores = assembly.labeled.some(rows).scores(predicted)
+    classes, rng = (np.cumsum(seen) - 1)[assembly.labels[rows]], np.random.default_rng(0)
+    found = []
+    for _ in range(SUBSETS if number < len(P) else 1):
+        chosen = np.sort(rng.choice(len(P), min(number, len(P)), replace=False))
+        inside = np.isin(classes, chosen)
+        if inside.any():
+            found.append((scores[np.ix_(inside, chosen)], scores[inside, classes[inside]]))
+    return found
+
+
+def _spread(samples: Samples, number: int) -> Samples:
+    return samples.some(_evenly(samples.n, number))
+
+
+def _evenly(length: int, number: int) -> Array:
+    """Rows spread over so many, few enough for a table with so many columns."""
+    return np.unique(np.linspace(0, length - 1, min(ROWS, max(100, ENTRIES // number))).astype(np.int64))

@@ -1,0 +1,83 @@
+"""FEW CLASSES: a pool of one class is not torn apart, and a pool of all classes is not thought to hold few."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from superproto import HPL
+from superproto.assembly import Assembly
+from superproto.choices import choices_of
+from superproto.datasets import make_task
+from superproto.inputs import check_problem
+from superproto.presence import PSEUDO_COUNT, Presence, evenness, shares
+from superproto.rows import rows_of
+from superproto.whitening import learn_metric
+
+TASK = make_task(
+    n_seen=40, n_unseen=10, n_features=60, n_attributes=20, samples_per_class=60, separation=0.6, attribute_noise=0.3
+)
+
+
+def presence_of(task, **parameters) -> Presence:
+    problem = check_problem(task.y, task.semantics)
+    metric = learn_metric(rows_of(task.X), problem.labels, problem.n_classes)
+    return Assembly(choices_of(HPL(**parameters), problem, "means"), rows_of, task.X, problem, metric).presence
+
+
+def accuracy(task, labels) -> float:
+    return float((labels == task.truth)[task.asked].mean())
+
+
+def test_shares_are_a_fixed_point_of_em():
+    logits = np.random.default_rng(0).normal(size=(300, 4)) * 2 + [1.0, 0.0, 0.0, -1.0]
+    found = shares(logits)
+    Q = found * np.exp(logits)
+    Q /= Q.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found, (Q.sum(axis=0) + PSEUDO_COUNT / 4) / (300 + PSEUDO_COUNT), atol=1e-4)
+    assert found.sum() == pytest.approx(1)
+
+
+def test_shares_of_a_sharp_pool_are_its_class_sizes():
+    labels = np.repeat([0, 1], [900, 100])
+    found = shares(50.0 * np.eye(3)[labels])
+    np.testing.assert_allclose(found * (1000 + PSEUDO_COUNT) - PSEUDO_COUNT / 3, [900, 100, 0], atol=1e-3)
+
+
+def test_evenness_by_hand():
+    assert evenness(np.full(5, 0.2)) == pytest.approx(1)
+    assert evenness(np.array([1.0, 0, 0, 0])) == pytest.approx(1 / 4)
+    assert evenness(np.array([0.5, 0.5, 0, 0])) == pytest.approx(1 / 2)
+
+
+def test_a_pool_of_all_classes_changes_nothing():
+    found = presence_of(TASK)
+    assert found.certainty == 0
+    assert not found.advantage.any()
+
+
+@pytest.mark.filterwarnings("ignore:.*classes:UserWarning")
+def test_a_pool_of_one_class_is_recognized_and_not_torn_apart(monkeypatch):
+    few = TASK.with_pool("few-classes", classes=1, seed=1)
+    found = presence_of(few)
+    assert found.certainty > 0
+    assert found.advantage.argmax() == np.flatnonzero(TASK.unseen_classes == few.truth[few.asked][0])[0]
+    with_presence = HPL().fit(few.X, few.y, semantics=few.semantics)
+    monkeypatch.setattr("superproto.presence.measure_presence", lambda assembly: Presence(0.0, np.zeros(10)))
+    without = HPL().fit(few.X, few.y, semantics=few.semantics)
+    assert accuracy(few, with_presence.transduction_) > accuracy(few, without.transduction_) + 0.05
+    assert (np.diff(with_presence.objective_) <= 1e-9).all()
+    np.testing.assert_array_equal(with_presence.predict(few.X[few.asked]), with_presence.transduction_[few.asked])
+
+
+@pytest.mark.parametrize("prior", ["uniform", None])
+def test_a_prior_that_is_given_is_kept(prior):
+    few = TASK.with_pool("few-classes", classes=1, seed=1)
+    assert presence_of(few, prior=prior).certainty == 0
+
+
+def test_ten_samples_are_too_few_to_say_that_classes_are_missing():
+    rng = np.random.default_rng(0)
+    asked = rng.choice(np.flatnonzero(TASK.asked), 10, replace=False)
+    kept = np.union1d(np.flatnonzero(~TASK.asked), asked)
+    assert presence_of(TASK._select(kept)).certainty == 0
