@@ -297,10 +297,16 @@ def _with_given_labels(problem: Problem, pool: Any) -> Any:
         whole[asked] = pool
         whole[known, problem.labels[known]] = 1.0
         return whole
-    found = pool.tocoo()
-    rows = np.concatenate([known, asked[found.row]])
-    columns = np.concatenate([problem.labels[known], found.col])
-    return sparse.csr_array((np.concatenate([np.ones(len(known)), found.data]), (rows, columns)), shape=shape)
+    # Entry by entry into place: the rows are in order already, and any copy would be the largest thing in memory.
+    counts = np.ones(len(problem.labels), dtype=np.int64)
+    counts[asked] = np.diff(pool.indptr)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    of_pool = np.ones(int(starts[-1]), dtype=bool)
+    of_pool[starts[known]] = False
+    columns, values = np.empty(len(of_pool), dtype=np.int32), np.ones(len(of_pool))
+    columns[starts[known]] = problem.labels[known]
+    columns[of_pool], values[of_pool] = pool.indices, pool.data
+    return sparse.csr_array((values, columns, starts), shape=shape)
 
 
 def _taken(X: Any, index: Array) -> Array:

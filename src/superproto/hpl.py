@@ -321,7 +321,7 @@ class HPL(ZeroShotEstimator):
         doubt[doubt < NEGLIGIBLE] = 0.0
         doubt /= doubt.sum(axis=1, keepdims=True)
         rows, columns = doubt.nonzero()
-        return labels, (doubt > 0).sum(axis=1), columns, doubt[rows, columns]
+        return labels, (doubt > 0).sum(axis=1), columns.astype(np.int32), doubt[rows, columns]
 
     def _schedule(self) -> Schedule:
         unit = is_unit(self)

@@ -104,6 +104,8 @@ class Metric:
 def _product(rows: Array, matrix: Array, blocks: list[tuple[int, int, int]]) -> Array:
     """rows @ matrix, without the rows of zeros below each block of columns."""
     parts = [rows[:, :height] @ matrix[:height, start:stop] for start, stop, height in blocks]
+    if len(parts) == 1:
+        return parts[0]
     if isinstance(rows, np.ndarray):
         return np.concatenate(parts, axis=1)
     return namespace(rows).concat(parts, axis=1)

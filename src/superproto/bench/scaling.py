@@ -20,11 +20,11 @@ __all__ = ["breakdown", "growth", "memory", "outer_iteration"]
 
 REPEATS = 5
 BASE = Size(labeled=4000, pool=4000, features=256, seen=100, unseen=50, attributes=64)
-POOLS = (10_000, 30_000, 100_000, 300_000)
+POOLS = (20_000, 60_000, 200_000, 600_000)
 FEATURES = (256, 512, 1024)
 CLASSES = (50, 200, 800)
 ON_DISK = Size(labeled=20_000, pool=400_000, features=64, seen=200, unseen=200, attributes=32)
-POOLS_ON_DISK = (400_000, 600_000, 800_000)
+POOLS_ON_DISK = (500_000, 1_000_000, 2_000_000)
 
 
 def breakdown(folder: Path, rates: Rates) -> Entry:
