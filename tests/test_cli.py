@@ -186,7 +186,9 @@ def test_ctrl_c_is_130_and_one_line(call, packed, monkeypatch):
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_a_real_ctrl_c_leaves_no_traceback(tmp_path):
     os.mkfifo(tmp_path / "endless.npz")  # reading it waits for ever
-    code = "import superproto.cli.guard as guard, sys; print('ready', flush=True); sys.exit(guard.run(sys.argv[1:]))"
+    # A shell that starts the tests in the background has told them, and so their children, to ignore Ctrl-C.
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    code += "import superproto.cli.guard as guard; print('ready', flush=True); sys.exit(guard.run(sys.argv[1:]))"
     command = [sys.executable, "-c", code, "info", str(tmp_path / "endless.npz")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"

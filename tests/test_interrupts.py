@@ -36,7 +36,9 @@ def pack_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def start(*arguments: object, slow: str = "") -> subprocess.Popen[bytes]:
     """The command line in a process of its own; `slow` is Python that makes the work last."""
-    code = f"import sys\n{slow}\nsys.argv = ['superproto', *sys.argv[1:]]\nfrom superproto.cli import main\nmain()"
+    # A shell that starts the tests in the background has told them, and so their children, to ignore Ctrl-C.
+    code = "import signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    code += f"{slow}\nsys.argv = ['superproto', *sys.argv[1:]]\nfrom superproto.cli import main\nmain()"
     return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
