@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
 
 from superproto import generalized, presence
 from superproto.choices import Choices
@@ -198,10 +197,8 @@ class Assembly:
             return 1.0
         columns = np.flatnonzero(self.problem.allowed)
         free = self.pool.assign(self.start.P[columns], np.zeros(len(columns)), self.temperature)
-        shares = free.masses / free.masses.sum()
-        effective = float(np.exp(-xlogy(shares, shares).sum())) / len(columns)
         low, high = EVENNESS
-        return float(np.clip((effective - low) / (high - low), 0.0, 1.0))
+        return float(np.clip((presence.evenness(free.masses / free.masses.sum()) - low) / (high - low), 0.0, 1.0))
 
     # -- the start -------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from superproto.rows import Array
+from superproto.samples import evenly
 from superproto.solver.formulations import State
 from superproto.solver.parts import centers_of
 from superproto.solver.soft import Spherical
@@ -30,7 +31,7 @@ def divide(assembly: Assembly, state: State, number: int | None) -> tuple[Array,
     if pool is None or number == 1:
         return None
     kept = max(1, LOOKED_AT_BYTES // (8 * pool.dimension))
-    index = np.unique(np.linspace(0, pool.n - 1, min(pool.n, kept)).astype(np.int64))
+    index = evenly(pool.n, kept)
     rows, labels = pool.some(index).materialize().astype(np.float64), state.labels[index]
     parents, P, extra = list(range(problem.n_classes)), state.P.copy(), []
     for j in np.flatnonzero(problem.allowed & ~problem.seen & (np.bincount(labels, minlength=len(P)) >= 4)):

@@ -16,7 +16,7 @@ from scipy.special import logsumexp, softmax
 
 from superproto.generalized import CALIBRATION_ROWS, left_out
 from superproto.rows import Array
-from superproto.samples import Samples
+from superproto.samples import Samples, evenly
 from superproto.solver import start
 from superproto.solver.calibration import likeliest_sharpness
 from superproto.solver.formulations import State
@@ -107,7 +107,7 @@ def _blunted(assembly: Assembly, sharpness: float, by_class: Array, score: Calla
     """
     assert assembly.pool is not None
     columns = np.flatnonzero(assembly.problem.allowed)
-    some = assembly.pool.some(np.unique(np.linspace(0, assembly.pool.n - 1, CALIBRATION_ROWS).astype(np.int64)))
+    some = assembly.pool.some(evenly(assembly.pool.n, CALIBRATION_ROWS))
     scores = np.asarray(score(some), dtype=np.float64)[:, columns]
     trust = 1 - by_class[columns][scores.argmax(axis=1)]
 

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import softmax
 
 from superproto.rows import Array
+from superproto.samples import evenly
 from superproto.solver import calibration, start
 from superproto.solver.formulations import Formulation, State
 from superproto.solver.spherical import normalized
@@ -44,7 +45,7 @@ def left_out(assembly: Assembly, number: int = CALIBRATION_ROWS) -> LeftOut:
     """So many labeled rows of seen classes at most, evenly spread."""
     seen, counts, sums = assembly.problem.seen, assembly.counts, assembly.sums
     known = np.flatnonzero(seen[assembly.labels])
-    chosen = known[np.unique(np.linspace(0, len(known) - 1, number).astype(np.int64))]
+    chosen = known[evenly(len(known), number)]
     classes = (np.cumsum(seen) - 1)[assembly.labels[chosen]]
     lengths = assembly.labeled.lengths()[chosen]
     rows = assembly.labeled.some(chosen).materialize().astype(np.float64)
@@ -89,7 +90,7 @@ def _own_share(assembly: Assembly, state: State, offset: Array) -> float:
     """sum Q^2 / sum Q over the unseen columns: how sure a sample taken for unseen is of its class."""
     assert assembly.pool is not None
     columns = np.flatnonzero(assembly.problem.allowed)
-    some = assembly.pool.some(np.unique(np.linspace(0, assembly.pool.n - 1, CALIBRATION_ROWS).astype(np.int64)))
+    some = assembly.pool.some(evenly(assembly.pool.n, CALIBRATION_ROWS))
     scores = some.scores(state.P[columns]) + offset[columns]
     Q = softmax(scores / assembly.temperature + state.log_scaling, axis=1)
     Q = Q[:, ~assembly.problem.seen[columns]]

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from superproto.rows import Array
-from superproto.samples import Samples
+from superproto.samples import evenly
 from superproto.solver import start
 from superproto.solver.calibration import likeliest_sharpness
 from superproto.solver.spherical import normalized
@@ -47,7 +47,8 @@ def measure_presence(assembly: Assembly) -> Presence:
     known = _scores_of_seen(assembly, len(columns))
     sharpness = float(np.median([likeliest_sharpness(scores, own) for scores, own in known]))
     expected = np.mean([evenness(shares(sharpness * scores)) for scores, _ in known])
-    found = shares(sharpness * _spread(pool, len(columns)).scores(assembly.start.P[columns]))
+    some = pool.some(evenly(pool.n, _rows_for(len(columns))))
+    found = shares(sharpness * some.scores(assembly.start.P[columns]))
     low, high = FEW
     certainty = float(np.clip((high - evenness(found) / expected) / (high - low), 0.0, 1.0))
     return Presence(certainty, certainty * np.log(len(columns) * found) / sharpness) if certainty > 0 else nothing
@@ -78,7 +79,7 @@ def _scores_of_seen(assembly: Assembly, number: int) -> list[tuple[Array, Array]
     """Of labeled rows: scores with so many seen classes at most, each predicted without itself, and with their own."""
     seen = assembly.problem.seen
     rows = np.flatnonzero(seen[assembly.labels])
-    rows = rows[_evenly(len(rows), number)]
+    rows = rows[evenly(len(rows), _rows_for(number))]
     P = normalized(assembly.sums[seen], assembly.sums[seen])
     predicted = normalized(start.predict_left_out(assembly.A[seen], P, assembly.ridge), P)
     scores = assembly.labeled.some(rows).scores(predicted)
@@ -92,10 +93,6 @@ def _scores_of_seen(assembly: Assembly, number: int) -> list[tuple[Array, Array]
     return found
 
 
-def _spread(samples: Samples, number: int) -> Samples:
-    return samples.some(_evenly(samples.n, number))
-
-
-def _evenly(length: int, number: int) -> Array:
-    """Rows spread over so many, few enough for a table with so many columns."""
-    return np.unique(np.linspace(0, length - 1, min(ROWS, max(100, ENTRIES // number))).astype(np.int64))
+def _rows_for(columns: int) -> int:
+    """How many rows a table with so many columns may have."""
+    return min(ROWS, max(100, ENTRIES // columns))

@@ -222,6 +222,11 @@ class _Cache:
         return [slice(start, start + length) for start in range(0, len(self.scores), length)]
 
 
+def evenly(length: int, at_most: int) -> Array:
+    """Ascending row numbers, evenly spread over so many rows: all of them, or `at_most`."""
+    return np.unique(np.linspace(0, length - 1, min(length, at_most)).astype(np.int64))
+
+
 def labeled_and_pool(labels: Array) -> tuple[Array, Array]:
     """Row numbers of the labeled samples and of the ones to be labeled."""
     return np.flatnonzero(labels != UNLABELED), np.flatnonzero(labels == UNLABELED)

@@ -3,9 +3,9 @@
     (roots ->) unit rows -> minus mean -> times W, W W' = (S + c I)^-1 -> unit rows,  c = tr(S) / (N - m)
 
 S is the pooled within-class covariance of the labeled rows (c may be given: shrinkage * mean eigenvalue). W is
-triangular, from a Cholesky factor: any other W with this W W' is a rotation of it, and to be upper triangular costs a
-tenth of an eigendecomposition and half of every product. No test label is used: unlabeled rows (label -1) enter the
-mean alone. See ``docs/math.md`` for what this does to real features.
+triangular, from a Cholesky factor: any other W with this W W' is a rotation of it, but takes an eigendecomposition and
+twice the products. No test label is used: unlabeled rows (label -1) enter the mean alone. See ``docs/math.md`` for
+what this does to real features.
 
 Features that are never negative (counts, histograms, what comes out of a ReLU) are heavy-tailed: a few large values
 make a row's direction. Their square roots are rounder; estimators take these first (:func:`roots_help`).
