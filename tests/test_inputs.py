@@ -71,6 +71,7 @@ def test_bad_data_gets_one_clear_sentence(X, y, A, message):
         ({"max_iter": 0}, "max_iter is 0"),
         ({"relaxation": 1.0}, "relaxation is 1.0"),
         ({"prior": np.ones(3)}, r"prior has shape \(3,\)"),
+        ({"prior": {"a": 1}}, "prior is {'a': 1}"),
         ({"rho": "x"}, "rho is 'x'"),
         ({"tol": None}, "tol is None"),
         ({"max_iter": 2.5}, "max_iter is 2.5"),

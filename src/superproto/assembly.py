@@ -262,7 +262,12 @@ class Assembly:
         given = self.choices.prior
         if given is None or isinstance(given, str):
             return np.full(columns, 1 / columns)
-        prior = np.asarray(given, dtype=np.float64)
+        try:
+            prior = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise UserError(
+                f"prior is {given!r}, but it is 'estimated', 'uniform', None, or one number per class."
+            ) from None
         if prior.shape != (self.problem.n_classes,) or not np.isfinite(prior).all() or (prior < 0).any():
             raise UserError(
                 f"prior has shape {prior.shape}, but it must be {self.problem.n_classes} finite numbers, at least 0."
