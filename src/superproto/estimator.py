@@ -1,12 +1,13 @@
 """What every method shares: checking input, preparing features, turning scores into labels and doubt.
 
-A method says how it learns (:meth:`ZeroShotEstimator._learn`) and how it scores (:meth:`ZeroShotEstimator._score`); the
+A method says how it learns (:meth:`ZeroShotEstimator.fit`) and how it scores (:meth:`ZeroShotEstimator._score`); the
 rest is here, so that the same input gets the same preparation, candidates and answers whatever the method.
 """
 
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -36,13 +37,14 @@ NEGLIGIBLE = 1e-6
 SHARPNESS_ROWS = 20_000
 
 
-class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
+class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
     """Base of all methods. Subclasses take at least ``candidates``, ``whiten`` and ``random_state``."""
 
     candidates: Any
     whiten: bool | float
     random_state: Any
 
+    @abstractmethod
     def fit(self, X: Any, y: Any, semantics: Any = None, class_names: Any = None) -> ZeroShotEstimator:
         """Learn from the labeled rows of X and label the others.
 
@@ -58,22 +60,10 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator):
         class_names : sequence of length C, default=None
             Names of the rows of ``semantics`` when it is an array and y holds names.
         """
-        X, problem = self._check(X, y, semantics, class_names)
-        self._store_classes(problem)
-        self.metric_ = self._metric(X, problem)
-        prepared = self._prepare(X)
-        self._learn(prepared, problem)
-        self.sharpness_ = self._fit_sharpness(prepared, problem)
-        self._label_pool(prepared, problem)
-        return self
 
-    def _learn(self, X: Array, problem: Problem) -> None:
-        """Learn from prepared rows X (N, d); store fitted arrays in attributes that end in an underscore."""
-        raise NotImplementedError
-
+    @abstractmethod
     def _score(self, X: Array) -> Array:
         """(N, C) the larger the likelier, for prepared rows and all classes."""
-        raise NotImplementedError
 
     def _score_rows(self, X: Array) -> Array:
         """(N, C) scores of rows as the user gave them."""

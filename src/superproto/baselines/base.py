@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +27,21 @@ class Baseline(ZeroShotEstimator):
     _positive: ClassVar[tuple[str, ...]] = ()
     _nonnegative: ClassVar[tuple[str, ...]] = ()
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    def fit(self, X: Any, y: Any, semantics: Any = None, class_names: Any = None) -> Baseline:
+        """Learn from the labeled rows and label the others; see :class:`ZeroShotEstimator.fit` for the arguments."""
+        X, problem = self._check(X, y, semantics, class_names)
+        self._store_classes(problem)
+        self.metric_ = self._metric(X, problem)
+        prepared = self._prepare(X)
+        self._learn(prepared, problem)
+        self.sharpness_ = self._fit_sharpness(prepared, problem)
+        self._label_pool(prepared, problem)
+        return self
+
+    @abstractmethod
+    def _learn(self, X: Array, problem: Problem) -> None:
+        """Learn from prepared rows X (N, d); store fitted arrays in attributes that end in an underscore."""
 
     def _check(self, X: Any, y: Any, semantics: Any, class_names: Any) -> tuple[Array, Problem]:
         for name in self._positive:

@@ -12,6 +12,7 @@ for isotropic Σ alone); in z the quadratic term is replaced by its tangent, so 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -92,11 +93,13 @@ class _HeldMixture(PoolKeeper):
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge", "zero_shot_weight", "n_neighbors")
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
 
+    @abstractmethod
     def _first(self, X: Array, zero_shot: Array, vectors: Array) -> tuple[Array, Array]:
-        raise NotImplementedError
+        """First means and spreads of the classes."""
 
+    @abstractmethod
     def _refit(self, moments: Moments) -> tuple[Array, Array]:
-        raise NotImplementedError
+        """Means and spreads that the moments ask for."""
 
     def _takes_texts(self) -> bool:
         return True

@@ -7,6 +7,8 @@ agree with ``transduction_``; any other row is answered by the method's own exte
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 from scipy import sparse
 
@@ -121,9 +123,9 @@ class PoolKeeper(Baseline):
         self.pool_rows_ = X[:0]
         self.pool_probabilities_ = np.zeros((0, problem.n_classes))
 
+    @abstractmethod
     def _score_new(self, X: Array) -> Array:
         """(N, C) scores of rows that are not in the pool; log-probabilities where there is a pool."""
-        raise NotImplementedError
 
     def _score(self, X: Array) -> Array:
         scores = np.asarray(self._score_new(X), dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,9 +51,9 @@ class _OnGraph(PoolKeeper):
         pool = X[problem.asked]
         self._keep(pool, row_shares(self._propagate(pool, self.class_vectors_[problem.allowed])), problem)
 
+    @abstractmethod
     def _propagate(self, pool: Array, vectors: Array) -> Array:
         """(N, n) nonnegative scores of the pool's rows for the candidate classes."""
-        raise NotImplementedError
 
     def _score_new(self, X: Array) -> Array:
         if len(self.pool_rows_):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,13 +34,13 @@ class _InCommonSpace(PoolKeeper):
     _nonnegative: ClassVar[tuple[str, ...]] = ("alpha",)
     _positive: ClassVar[tuple[str, ...]] = ("n_neighbors",)
 
+    @abstractmethod
     def _embed(self, X: Array) -> Array:
         """(N, q) rows in the common space."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _learn_embedding(self, X: Array, problem: Problem) -> Array:
         """Learn what :meth:`_embed` needs; return the classes (C, q) in the common space."""
-        raise NotImplementedError
 
     def _compare(self, embedded: Array) -> Array:
         """(N, C) cosine of embedded rows and classes."""

@@ -10,6 +10,7 @@ closed-form twin alternates: R gives each class a target and a weight, then f is
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -102,8 +103,9 @@ class _VisualStructure(LinearBaseline):
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge", "structure_weight")
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
 
+    @abstractmethod
     def _targets(self, points: Array, centers: Array) -> tuple[Array, Array]:
-        raise NotImplementedError
+        """(n, d) where each class's point should be, given the clusters' centers, and (n,) how much that counts."""
 
     def _learn(self, X: Array, problem: Problem) -> None:
         seen, allowed = problem.seen, problem.allowed

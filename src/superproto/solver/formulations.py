@@ -7,6 +7,7 @@ The default is in :mod:`superproto.solver.soft`.
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -88,7 +89,7 @@ class Given:
         return chosen
 
 
-class Formulation:
+class Formulation(ABC):
     """Codes, super-prototypes and alignment as in the paper; subclasses add prototypes, assignment and encoding."""
 
     def __init__(self, given: Given) -> None:
@@ -102,17 +103,17 @@ class Formulation:
 
     # -- blocks ----------------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def assign(self, state: State) -> State:
         """The pool block: labels, masses and sums for the current prototypes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def prototypes(self, state: State, members: Array) -> State:
         """The P block of some classes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def encoding(self, state: State) -> float:
         """The samples' part of the objective."""
-        raise NotImplementedError
 
     def codes(self, state: State, members: Array) -> State:
         """The Z block of some classes; a hollow class's code comes from its description, its prototype from that."""
