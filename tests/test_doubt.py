@@ -73,6 +73,7 @@ class TestDoubt:
 
 
 class TestALittleHelp:
+    @pytest.mark.filterwarnings("ignore:.*received no sample")
     def test_labels_for_unseen_classes_help_and_do_not_hurt(self):
         blurred = make_task(n_seen=12, n_unseen=10, separation=1.5, attribute_noise=1.2, random_state=4)
         rng, asked = np.random.default_rng(0), np.flatnonzero(blurred.y == -1)

@@ -43,7 +43,7 @@ def test_rows_that_came_later_are_labeled_in_fewer_iterations(task: Task, cold: 
 
 def test_a_model_that_goes_on_from_itself_is_done_at_once(task: Task, cold: HPL) -> None:
     again = HPL(init=cold).fit(task.X, task.y, semantics=task.semantics)
-    assert again.n_iter_ < cold.n_iter_ / 2
+    assert again.n_iter_ <= cold.n_iter_ / 2
     assert np.array_equal(again.transduction_, cold.transduction_)
     assert again.objective_[-1] <= cold.objective_[-1] + 1e-9 * abs(cold.objective_[-1])
 

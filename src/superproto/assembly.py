@@ -88,7 +88,7 @@ class Assembly:
         return Given(
             A=self.A, seen=problem.seen, allowed=problem.allowed, counts=self.counts, sums=self.sums, pool=self.pool,
             unit=choices.unit, kappa=self._alignment_weights(), beta=choices.beta, lam=choices.lam,
-            gamma=choices.gamma, discriminative=choices.discriminative, ridge=self._code_ridge(),
+            gamma=choices.gamma * self._say(), discriminative=choices.discriminative, ridge=self._code_ridge(),
             dictionary_solver=choices.dictionary_solver, spectra=spectra, constant=constant, offset=offset,
             held=problem.seen & problem.allowed & among_seen,
         )  # fmt: skip
@@ -132,7 +132,17 @@ class Assembly:
 
     def pull_of(self, evidence: float) -> float:
         scale = self.choices.alignment_scale or 0.0
-        return scale * evidence + (SMALL_POOL_PULL / (1 + self.expected) ** 2 if self.choices.unit else 0.0)
+        return scale * evidence + (self._small_pool_pull if self.choices.unit else 0.0)
+
+    @property
+    def _small_pool_pull(self) -> float:
+        return SMALL_POOL_PULL / (1 + self.expected) ** 2
+
+    def _say(self) -> float:
+        """0 to 1: how much unseen classes have to teach the super-prototypes; what they were told is no evidence."""
+        if not self.choices.unit:
+            return 1.0
+        return 0.0 if self.pool is None else self.expected / (self.expected + self._small_pool_pull)
 
     def _code_ridge(self) -> float:
         """The ridge of the codes in units of the mean eigenvalue of their normal matrix at the start."""
@@ -175,7 +185,8 @@ class Assembly:
         f *= self.expected / (1 + self.expected) * (1 - self.presence.certainty)
         f *= self._evenness() if self._estimates_prior and f > 0 else 1.0
         kind = "two-level" if self._estimates_prior else "fixed"
-        return Softness(self.temperature, f, kind, levels, SHARE_PSEUDO_COUNT)
+        lets_go = self._estimates_prior and f > 0 and not self._is_generalized()
+        return Softness(self.temperature, f, kind, levels, SHARE_PSEUDO_COUNT, lets_go)
 
     @property
     def _estimates_prior(self) -> bool:
@@ -232,7 +243,7 @@ class Assembly:
         first = State(
             P=P, Z=self._first_codes(P, D_v, D_c), D_v=D_v, D_c=D_c, labels=np.zeros(0, dtype=np.int64),
             masses=np.zeros(len(P)), sums=np.zeros_like(P), log_scaling=np.zeros(columns),
-            prior=self._first_prior(columns), confusion=0.0,
+            prior=self._first_prior(columns), confusion=0.0, held=True,
         )  # fmt: skip
         if isinstance(choices.init, str):
             return first

@@ -21,7 +21,10 @@ from superproto.solver.blocks import Spectrum
 
 
 class State(NamedTuple):
-    """The unknowns. Pool quantities are over all C classes, zero where a class is no candidate."""
+    """The unknowns. Pool quantities are over all C classes, zero where a class is no candidate.
+
+    ``held``: class sizes are held to the prior as firmly as at the start.
+    """
 
     P: Array
     Z: Array
@@ -33,6 +36,7 @@ class State(NamedTuple):
     log_scaling: Array
     prior: Array
     confusion: float
+    held: bool
 
 
 @dataclass(frozen=True)
@@ -143,6 +147,10 @@ class Formulation(ABC):
         if given.lam > 0:
             D_c = solve(state.D_c, Z_c.T @ state.Z, Z_c.T @ given.A, tol, max_sweeps)
         return state._replace(D_v=D_v, D_c=D_c)
+
+    def let_go(self, state: State, changed: int) -> State:
+        """The state with what was needed on the way given up, once so few labels change; itself where nothing is."""
+        return state
 
     # -- objective -------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,10 @@ PROBE_ITER = 10
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and in which order: the paper's ``maxIter``, epsilon, part order and alternation."""
+    """How long and in which order: the paper's ``maxIter``, epsilon, part order and alternation.
+
+    ``lets_go``: the model may give up what it needs on the way only; without it, objectives of two runs compare.
+    """
 
     max_iter: int
     tol: float
@@ -26,6 +29,7 @@ class Schedule:
     alternate: bool
     inner_iter: int
     dictionary_sweeps: int
+    lets_go: bool = True
 
 
 class Sweep(NamedTuple):
@@ -89,7 +93,9 @@ def minimize(
         values.append(value)
         revived += back
         changed = _changed(before.labels, state.labels)
-        converged = _at_rest(before, state, values, changed, schedule.tol, model)
+        calm = model.let_go(state, changed) if schedule.lets_go and len(values) > 1 else state
+        converged = calm is state and _at_rest(before, state, values, changed, schedule.tol, model)
+        state = calm
         _tell(Progress(state, values, converged, revived, start.P), changed, callback, keep)
     state = unseen_part(model, state, schedule, members)
     return Outcome(model.assign(state), values, converged, revived)
@@ -99,7 +105,7 @@ def best_start(model: Formulation, starts: list[State], schedule: Schedule) -> S
     """The one from which the objective is lower after some outer iterations; not asked if there is one."""
     if len(starts) == 1:
         return starts[0]
-    short = replace(schedule, max_iter=min(PROBE_ITER, schedule.max_iter))
+    short = replace(schedule, max_iter=min(PROBE_ITER, schedule.max_iter), lets_go=False)
     reached = [minimize(model, first, short).objective[-1] for first in starts]
     return starts[int(np.argmin(reached))]
 
@@ -194,7 +200,9 @@ def _one_way(
             break
         values.append(value)
         changed = _changed(before.labels, state.labels)
-        converged = changed == 0
+        calm = model.let_go(state, changed) if schedule.lets_go and len(values) > 1 else state
+        converged = calm is state and changed == 0
+        state = calm
         _tell(Progress(state, values, converged, 0, resumed.first_prototypes), changed, callback, keep)
     return Outcome(model.assign(state), values, converged, 0)
 

@@ -10,12 +10,17 @@ from superproto.rows import Array
 from superproto.solver import blocks, spherical, transport
 from superproto.solver.formulations import Formulation, Given, State
 
+# Once an outer iteration changes at most this share of the labels, class sizes are held this much less
+# (set on validation classes: docs/decisions.md, 19).
+SETTLED, LOOSE = 0.03, 0.3
+
 
 @dataclass(frozen=True)
 class Softness:
     """Temperature T, relaxation f, and the family in which the class prior is found.
 
-    ``weights`` (n,) share a class's prior among its prototypes; None: each class has one.
+    ``lets_go``: class sizes are held firmly only until classes have found their samples. ``weights`` (n,) share a
+    class's prior among its prototypes; None: each class has one.
     """
 
     temperature: float
@@ -23,6 +28,7 @@ class Softness:
     prior: str
     levels: Array
     pseudo_count: float
+    lets_go: bool = False
     max_passes: int = 60
     weights: Array | None = None
 
@@ -49,7 +55,7 @@ class Spherical(Formulation):
             state.prior,
             state.log_scaling,
             soft.temperature,
-            soft.relaxation,
+            self._relaxation(state),
             ceiling,
             soft.max_passes,
         )
@@ -61,6 +67,22 @@ class Spherical(Formulation):
         )  # fmt: skip
         return self._with_prior(moved, columns)
 
+    def let_go(self, state: State, changed: int) -> State:
+        """A smaller f from here on: KL is at least 0 and its weight falls, so the objective does not rise.
+
+        The prior makes every class find samples; once they have, it would only take some from the large classes.
+        """
+        pool = self.given.pool
+        if pool is None or not (state.held and self.softness.lets_go) or changed > SETTLED * pool.n:
+            return state
+        return state._replace(held=False)
+
+    def _relaxation(self, state: State) -> float:
+        return self.softness.relaxation * (1.0 if state.held else LOOSE)
+
+    def _weight(self, state: State) -> float:
+        return transport.relaxation_weight(self.softness.temperature, self._relaxation(state))
+
     def _with_prior(self, state: State, columns: Array) -> State:
         """The pi block, exact for the current masses; the objective's KL term moves with it."""
         soft = self.softness
@@ -71,7 +93,7 @@ class Spherical(Formulation):
             prior = transport.two_level_prior(masses, soft.levels, soft.pseudo_count, soft.weights)
         else:
             return state
-        r = transport.relaxation_weight(soft.temperature, soft.relaxation)
+        r = self._weight(state)
         change = -float(masses @ (np.log(prior) - np.log(state.prior)))
         return state._replace(prior=prior, confusion=state.confusion + r * change)
 
@@ -80,7 +102,7 @@ class Spherical(Formulation):
         soft = self.softness
         if soft.prior not in {"smoothed", "two-level"} or soft.pseudo_count == 0:
             return 0.0
-        r = transport.relaxation_weight(soft.temperature, soft.relaxation)
+        r = self._weight(state)
         if soft.prior == "smoothed":
             return -r * soft.pseudo_count * float(np.log(state.prior).sum())
         sizes = np.bincount(soft.levels, soft.weights)
