@@ -34,13 +34,14 @@ def sweeps_of(task, **parameters):
 def test_the_prior_is_let_go_once_and_only_when_few_labels_change():
     task = uneven()
     sweeps, model = sweeps_of(task)
-    held = [sweep.state.held for sweep in sweeps]
-    first = held.index(False)
-    assert held == [True] * first + [False] * (len(held) - first)
+    settled = [sweep.state.settled for sweep in sweeps]
+    first = settled.index(True)
+    assert settled == [False] * first + [True] * (len(settled) - first)
+    assert [sweep.state.hold for sweep in sweeps] == [1.0] * first + [model.hold_] * (len(settled) - first)
+    assert soft.LOOSE <= model.hold_ < 1
     share = sweeps[first].labels_changed / task.asked.sum()
     assert share <= soft.SETTLED
     assert all(sweep.labels_changed / task.asked.sum() > soft.SETTLED for sweep in sweeps[1:first])
-    assert model.settled_
     assert (np.diff(model.objective_) <= 1e-10 * np.abs(model.objective_[:-1])).all()
 
 
@@ -61,8 +62,13 @@ def test_large_classes_keep_their_samples(monkeypatch):
 )
 def test_a_given_prior_and_that_of_the_generalized_setting_stay(setting, parameters):
     sweeps, model = sweeps_of(uneven(setting), **parameters)
-    assert all(sweep.state.held for sweep in sweeps)
-    assert not model.settled_
+    assert all(sweep.state.hold == 1 and not sweep.state.settled for sweep in sweeps)
+    assert model.hold_ == 0
+
+
+def test_classes_that_are_even_without_the_prior_stay_held():
+    task = make_task(n_seen=20, n_unseen=8, samples_per_class=60, separation=2.0, random_state=0)
+    assert sweeps_of(task)[1].hold_ > 0.99
 
 
 def test_a_class_without_samples_has_no_say_in_the_super_prototypes():

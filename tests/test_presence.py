@@ -10,8 +10,9 @@ from superproto.assembly import Assembly
 from superproto.choices import choices_of
 from superproto.datasets import make_task
 from superproto.inputs import check_problem
-from superproto.presence import PSEUDO_COUNT, Presence, evenness, shares
+from superproto.presence import PSEUDO_COUNT, Presence, shares
 from superproto.rows import rows_of
+from superproto.solver.transport import evenness
 from superproto.whitening import learn_metric
 
 TASK = make_task(

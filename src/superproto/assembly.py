@@ -18,6 +18,7 @@ from superproto.solver.blocks import Spectrum, spectrum_of_gram, spectrum_of_row
 from superproto.solver.formulations import Bidirectional, Formulation, Given, Published, State
 from superproto.solver.soft import Softness, Spherical
 from superproto.solver.spherical import normalized
+from superproto.solver.transport import evenness
 from superproto.warm import continued
 from superproto.whitening import Metric, unit_rows
 
@@ -209,7 +210,7 @@ class Assembly:
         columns = np.flatnonzero(self.problem.allowed)
         free = self.pool.assign(self.start.P[columns], np.zeros(len(columns)), self.temperature)
         low, high = EVENNESS
-        return float(np.clip((presence.evenness(free.masses / free.masses.sum()) - low) / (high - low), 0.0, 1.0))
+        return float(np.clip((evenness(free.masses / free.masses.sum()) - low) / (high - low), 0.0, 1.0))
 
     # -- the start -------------------------------------------------------------------------------------------------
 
@@ -243,7 +244,7 @@ class Assembly:
         first = State(
             P=P, Z=self._first_codes(P, D_v, D_c), D_v=D_v, D_c=D_c, labels=np.zeros(0, dtype=np.int64),
             masses=np.zeros(len(P)), sums=np.zeros_like(P), log_scaling=np.zeros(columns),
-            prior=self._first_prior(columns), confusion=0.0, held=True,
+            prior=self._first_prior(columns), confusion=0.0, hold=1.0, settled=False,
         )  # fmt: skip
         if isinstance(choices.init, str):
             return first

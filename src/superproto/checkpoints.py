@@ -85,7 +85,7 @@ def _content(value: Any) -> bytes:
 
 
 def _arrays(progress: Progress) -> dict[str, Any]:
-    state = {f"state.{name}": np.ascontiguousarray(value) for name, value in progress.state._asdict().items()}
+    state = {f"state.{name}": np.asarray(value, order="C") for name, value in progress.state._asdict().items()}
     return {
         **state,
         "objective": np.array(progress.objective, dtype=np.float64),

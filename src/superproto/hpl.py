@@ -99,7 +99,7 @@ class HPL(ZeroShotEstimator):
         Softness of the assignment of pool samples, in units of how compact the seen classes are; 0 is a hard one.
     relaxation : float in [0, 1), default=0.9
         How firmly class sizes are held to the prior: 0 not at all, near 1 exactly. An estimated prior holds them so
-        only until few labels change, and then a third as much.
+        only until few labels change, and then as firmly as the sizes found without it bear out.
     code_ridge : float, default=0.3
         Added to the code's least squares. Larger: codes lean on more super-prototypes, each a little.
     n_prototypes : "auto" or int, default="auto"
@@ -134,8 +134,8 @@ class HPL(ZeroShotEstimator):
         The same for a class's name: 1 for a description that no cluster of the pool fits.
     classes_ : array of shape (C,)
     n_iter_ : int
-    settled_ : bool
-        Class sizes are no longer held firmly to an estimated prior: every class was taken to have found its samples.
+    hold_ : float
+        How firmly class sizes were held to an estimated prior at the end, 1 as at the start; 0: that was not decided.
 
     Examples
     --------
@@ -352,4 +352,4 @@ class HPL(ZeroShotEstimator):
         self.class_prior_ = assembly.class_prior(whole)
         self.prototype_classes_ = parents
         self.temperature_ = assembly.temperature
-        self.settled_ = not outcome.state.held
+        self.hold_ = outcome.state.hold if outcome.state.settled else 0.0

@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import xlogy
 
 from superproto.rows import Array
 from superproto.samples import evenly
 from superproto.solver import start
 from superproto.solver.calibration import likeliest_sharpness
 from superproto.solver.spherical import normalized
+from superproto.solver.transport import evenness
 
 if TYPE_CHECKING:
     from superproto.assembly import Assembly
@@ -68,11 +68,6 @@ def shares(logits: Array) -> Array:
         if np.abs(found - before).max() < 1e-5:
             break
     return found
-
-
-def evenness(found: Array) -> float:
-    """exp(entropy) / n: 1 for equal shares, 1 / n for a single class."""
-    return float(np.exp(-xlogy(found, found).sum())) / len(found)
 
 
 def _scores_of_seen(assembly: Assembly, number: int) -> list[tuple[Array, Array]]:

@@ -40,8 +40,8 @@ def continued(state: State, previous: Any, names: Array, allowed: Array, metric:
     if not pairs:
         raise UserError("init is a model of other classes: none of its class names occurs here. Leave init at 'means'.")
     here, there = (np.array(column) for column in zip(*pairs))
-    if getattr(previous, "settled_", False) and allowed[here].sum() == allowed.sum():
-        state = state._replace(held=False)
+    if getattr(previous, "hold_", 0.0) > 0 and allowed[here].sum() == allowed.sum():
+        state = state._replace(hold=previous.hold_, settled=True)
     P = state.P.copy()
     P[here] = _carried(previous.visual_prototypes_[there], previous.metric_, metric)
     state = state._replace(P=normalized(P, state.P) if unit else P)

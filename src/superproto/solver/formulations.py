@@ -23,7 +23,7 @@ from superproto.solver.blocks import Spectrum
 class State(NamedTuple):
     """The unknowns. Pool quantities are over all C classes, zero where a class is no candidate.
 
-    ``held``: class sizes are held to the prior as firmly as at the start.
+    ``hold`` is how firmly class sizes are held to the prior, 1 as at the start; ``settled`` once that was decided.
     """
 
     P: Array
@@ -36,7 +36,8 @@ class State(NamedTuple):
     log_scaling: Array
     prior: Array
     confusion: float
-    held: bool
+    hold: float
+    settled: bool
 
 
 @dataclass(frozen=True)

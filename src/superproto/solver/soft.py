@@ -10,9 +10,9 @@ from superproto.rows import Array
 from superproto.solver import blocks, spherical, transport
 from superproto.solver.formulations import Formulation, Given, State
 
-# Once an outer iteration changes at most this share of the labels, class sizes are held this much less
-# (set on validation classes: docs/decisions.md, 19).
-SETTLED, LOOSE = 0.03, 0.3
+# Once an outer iteration changes at most this share of the labels, class sizes are held this much less if they are less
+# even than the first of these, and as before above the second (set on validation classes: docs/decisions.md, 19).
+SETTLED, LOOSE, EVEN = 0.03, 0.3, (0.97, 1.0)
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,22 @@ class Spherical(Formulation):
         return self._with_prior(moved, columns)
 
     def let_go(self, state: State, changed: int) -> State:
-        """A smaller f from here on: KL is at least 0 and its weight falls, so the objective does not rise.
+        """f is smaller from here on if classes differ in size without the prior; KL >= 0, so the objective cannot rise.
 
         The prior makes every class find samples; once they have, it would only take some from the large classes.
         """
-        pool = self.given.pool
-        if pool is None or not (state.held and self.softness.lets_go) or changed > SETTLED * pool.n:
+        given, soft = self.given, self.softness
+        if given.pool is None or state.settled or not soft.lets_go or changed > SETTLED * given.pool.n:
             return state
-        return state._replace(held=False)
+        columns = np.flatnonzero(given.allowed)
+        P = self.stretch * state.P[columns]
+        free = given.pool.assign(P, given.offset[columns], soft.temperature, with_sums=False).masses
+        low, high = EVEN
+        borne_out = np.clip((transport.evenness(free / free.sum()) - low) / (high - low), 0.0, 1.0)
+        return state._replace(hold=float(LOOSE + (1 - LOOSE) * borne_out), settled=True)
 
     def _relaxation(self, state: State) -> float:
-        return self.softness.relaxation * (1.0 if state.held else LOOSE)
+        return self.softness.relaxation * state.hold
 
     def _weight(self, state: State) -> float:
         return transport.relaxation_weight(self.softness.temperature, self._relaxation(state))

@@ -93,3 +93,8 @@ def two_level_prior(masses: Array, levels: Array, pseudo: float, weights: Array 
     sizes = np.bincount(levels, weights)
     level_mass = np.bincount(levels, masses) + pseudo * sizes / sizes.sum()
     return np.asarray((level_mass / level_mass.sum() / sizes)[levels] * weights)
+
+
+def evenness(found: Array) -> float:
+    """exp(entropy) / n: 1 for equal shares, 1 / n for a single class."""
+    return float(np.exp(-xlogy(found, found).sum())) / len(found)
