@@ -59,6 +59,7 @@ class Assembly:
         self.compactness = self._compactness()
         self.temperature = choices.temperature * self.compactness
         self.expected = self._expected_evidence()
+        self.gamma = choices.gamma * self._say()
         self.start = self._start()
         self.presence = self._presence()
         self.model = self.formulation(self._given())
@@ -89,7 +90,7 @@ class Assembly:
         return Given(
             A=self.A, seen=problem.seen, allowed=problem.allowed, counts=self.counts, sums=self.sums, pool=self.pool,
             unit=choices.unit, kappa=self._alignment_weights(), beta=choices.beta, lam=choices.lam,
-            gamma=choices.gamma * self._say(), discriminative=choices.discriminative, ridge=self._code_ridge(),
+            gamma=self.gamma, discriminative=choices.discriminative, ridge=self._code_ridge(),
             dictionary_solver=choices.dictionary_solver, spectra=spectra, constant=constant, offset=offset,
             held=problem.seen & problem.allowed & among_seen,
         )  # fmt: skip
@@ -155,7 +156,7 @@ class Assembly:
 
         The constant is t N + |X|^2 of both domains, which the published objective carries along.
         """
-        t, gamma = self.choices.discriminative, self.choices.gamma
+        t, gamma = self.choices.discriminative, self.gamma
         if self.choices.unit and t == 0:
             return {}, 0.0
         allowed, seen = self.problem.allowed & (self.pool is not None), self.problem.seen
@@ -168,7 +169,7 @@ class Assembly:
 
     def _spectrum(self, seen: bool, pooled: bool) -> Spectrum:
         """Of X_s'X_s + gamma X_u'X_u for a seen class that the pool reaches; of one of them otherwise."""
-        weights = {"labeled": 1.0 if seen else 0.0, "pool": 0.0 if not pooled else self.choices.gamma if seen else 1.0}
+        weights = {"labeled": 1.0 if seen else 0.0, "pool": 0.0 if not pooled else self.gamma if seen else 1.0}
         parts = [(self.labeled, weights["labeled"]), (self.pool, weights["pool"])]
         used = [(samples, weight) for samples, weight in parts if samples is not None and weight > 0]
         if not used:
