@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from .datasets import digits
 from .hpl import HPL
 from .metrics import per_class_accuracy
+from .solver.loop import Sweep
 from .task import Task
 from .whitening import apply_metric
 
@@ -31,12 +32,17 @@ _BATCH = 8
 
 @dataclass(frozen=True)
 class Attempt:
-    """One fit: the model, its labels for the pool in order, the prototypes after each sweep."""
+    """One model: its labels for the pool in order; prototypes, objective and labels changed after each sweep.
+
+    ``first_fit`` is how many sweeps were made before digits whose pictures ask for it got several prototypes.
+    """
 
     model: HPL
     labels: Array
     prototypes: tuple[Array, ...]
     labels_changed: tuple[int, ...]
+    objective: tuple[float, ...]
+    first_fit: int
 
 
 class Choice(NamedTuple):
@@ -76,18 +82,17 @@ def run(
 
 def attempt(task: Task) -> Attempt:
     """Fit HPL with its defaults and answer the task's questions, in their order."""
-    prototypes: list[Array] = []
-    changed: list[int] = []
-
-    def keep(sweep: Any) -> None:
-        prototypes.append(np.array(sweep.state.P))
-        changed.append(sweep.labels_changed)
-
-    model = HPL(candidates=task.candidates, callback=keep)
+    sweeps: list[Sweep] = []
+    model = HPL(candidates=task.candidates, callback=sweeps.append)
     labels = answers(model, task)
-    if not task.asked.any():
-        prototypes = [model.visual_prototypes_]
-    return Attempt(model, labels, tuple(prototypes), tuple(changed))
+    starts = [number for number, sweep in enumerate(sweeps) if sweep.iteration == 1]
+    return Attempt(
+        model, labels,
+        prototypes=tuple(sweep.state.P for sweep in sweeps) if task.asked.any() else (model.visual_prototypes_,),
+        labels_changed=tuple(sweep.labels_changed for sweep in sweeps),
+        objective=tuple(sweep.objective for sweep in sweeps),
+        first_fit=[*starts, len(sweeps)][1],
+    )  # fmt: skip
 
 
 def answers(model: HPL, task: Task) -> Array:

@@ -119,13 +119,11 @@ def _telling_sweeps(attempt: Attempt) -> list[int]:
 
 
 def _settling(attempt: Attempt) -> Markup:
-    sweeps = list(range(1, len(attempt.labels_changed) + 1))
-    objective = line_chart(
-        [Series("objective", sweeps[: len(attempt.model.objective_)], attempt.model.objective_)],
-        "sweep",
-        "objective",
-        says="The objective falls with every sweep",
-    )
+    sweeps, first = list(range(1, len(attempt.labels_changed) + 1)), attempt.first_fit
+    parts = [Series("one prototype for a digit", sweeps[:first], attempt.objective[:first])]
+    if first < len(sweeps):
+        parts.append(Series("several for some", sweeps[first:], attempt.objective[first:]))
+    objective = line_chart(parts, "sweep", "objective", says="The objective falls with every sweep")
     changed = line_chart(
         [Series("labels changed", sweeps, attempt.labels_changed)],
         "sweep",
@@ -134,7 +132,11 @@ def _settling(attempt: Attempt) -> Markup:
         y_limits=(0, None),
     )
     return side_by_side(
-        figure_with(objective, "The objective never rises: every block of unknowns is minimized exactly."),
+        figure_with(
+            objective,
+            "The objective never rises: every block of unknowns is minimized exactly."
+            + (" Digits whose pictures ask for it got several prototypes in between." if len(parts) > 1 else ""),
+        ),
         figure_with(
             changed,
             "Pictures whose label changed in a sweep. The fit ends when objective or super-prototypes rest, too.",
