@@ -59,7 +59,7 @@ class Assembly:
         self.compactness = self._compactness()
         self.temperature = choices.temperature * self.compactness
         self.expected = self._expected_evidence()
-        self.gamma = choices.gamma * self._say()
+        self.gamma = choices.gamma * self._evidence_share()
         self.start = self._start()
         self.presence = self._presence()
         self.model = self.formulation(self._given())
@@ -140,8 +140,11 @@ class Assembly:
     def _small_pool_pull(self) -> float:
         return SMALL_POOL_PULL / (1 + self.expected) ** 2
 
-    def _say(self) -> float:
-        """0 to 1: how much unseen classes have to teach the super-prototypes; what they were told is no evidence."""
+    def _evidence_share(self) -> float:
+        """0 to 1: how much of what pulls on an unseen class is samples, and so can teach the super-prototypes.
+
+        The rest is its description's own prediction, made from these super-prototypes.
+        """
         if not self.choices.unit:
             return 1.0
         return 0.0 if self.pool is None else self.expected / (self.expected + self._small_pool_pull)

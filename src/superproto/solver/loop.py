@@ -93,7 +93,7 @@ def minimize(
         values.append(value)
         revived += back
         changed = _changed(before.labels, state.labels)
-        calm = model.let_go(state, changed) if schedule.lets_go and len(values) > 1 else state
+        calm = _calmed(model, state, changed, values, schedule)
         converged = calm is state and _at_rest(before, state, values, changed, schedule.tol, model)
         state = calm
         _tell(Progress(state, values, converged, revived, start.P), changed, callback, keep)
@@ -200,7 +200,7 @@ def _one_way(
             break
         values.append(value)
         changed = _changed(before.labels, state.labels)
-        calm = model.let_go(state, changed) if schedule.lets_go and len(values) > 1 else state
+        calm = _calmed(model, state, changed, values, schedule)
         converged = calm is state and changed == 0
         state = calm
         _tell(Progress(state, values, converged, 0, resumed.first_prototypes), changed, callback, keep)
@@ -214,6 +214,11 @@ def _seen_alone(model: Formulation, state: State, schedule: Schedule, members: _
         if _still(before, state, schedule.tol):
             break
     return state
+
+
+def _calmed(model: Formulation, state: State, changed: int, values: list[float], schedule: Schedule) -> State:
+    """Where the model lets go, if it may; after the first iteration, which only repeats the start's assignment."""
+    return model.let_go(state, changed) if schedule.lets_go and len(values) > 1 else state
 
 
 def _changed(before: Array, after: Array) -> int:

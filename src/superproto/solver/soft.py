@@ -10,9 +10,9 @@ from superproto.rows import Array
 from superproto.solver import blocks, spherical, transport
 from superproto.solver.formulations import Formulation, Given, State
 
-# Once an outer iteration changes at most this share of the labels, class sizes are held this much less if they are less
-# even than the first of these, and as before above the second (set on validation classes: docs/decisions.md, 19).
-SETTLED, LOOSE, EVEN = 0.03, 0.3, (0.97, 1.0)
+# Once an outer iteration changes at most a share SETTLED of the labels, class sizes are held LOOSE as firmly if they
+# agree with the prior less than BORNE_OUT[0], and as before at BORNE_OUT[1] (docs/decisions.md, 19).
+SETTLED, LOOSE, BORNE_OUT = 0.03, 0.3, (0.97, 1.0)
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ class Spherical(Formulation):
         columns = np.flatnonzero(given.allowed)
         P = self.stretch * state.P[columns]
         free = given.pool.assign(P, given.offset[columns], soft.temperature, with_sums=False).masses
-        low, high = EVEN
-        borne_out = np.clip((transport.evenness(free / free.sum()) - low) / (high - low), 0.0, 1.0)
+        low, high = BORNE_OUT
+        borne_out = np.clip((transport.agreement(free / free.sum(), state.prior) - low) / (high - low), 0.0, 1.0)
         return state._replace(hold=float(LOOSE + (1 - LOOSE) * borne_out), settled=True)
 
     def _relaxation(self, state: State) -> float:

@@ -95,6 +95,11 @@ def two_level_prior(masses: Array, levels: Array, pseudo: float, weights: Array 
     return np.asarray((level_mass / level_mass.sum() / sizes)[levels] * weights)
 
 
-def evenness(found: Array) -> float:
-    """exp(entropy) / n: 1 for equal shares, 1 / n for a single class."""
-    return float(np.exp(-xlogy(found, found).sum())) / len(found)
+def agreement(shares: Array, prior: Array) -> float:
+    """exp(-KL(shares || prior)): 1 where they are the same, less the further they are apart."""
+    return float(np.exp(-(xlogy(shares, shares) - xlogy(shares, prior)).sum()))
+
+
+def evenness(shares: Array) -> float:
+    """exp(entropy) / n, the agreement with equal shares: 1 / n for a single class."""
+    return agreement(shares, np.full(len(shares), 1 / len(shares)))
