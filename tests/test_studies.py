@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from superproto import robustness, studies
-from superproto.ablation import findings, read_parts, table_of
+from superproto import ablation, robustness, studies
+from superproto.ablation import Finding, findings, held_out_table, measure_parts, read_parts, table_of
 from superproto.benchmark import Run, run
 from superproto.datasets import make_task
 from superproto.errors import UserError
-from superproto.intervals import paired_difference
+from superproto.intervals import Difference, paired_difference
 from superproto.methods import make_model, parameters_of
 
 
@@ -46,6 +46,25 @@ def test_a_part_s_cost_is_the_paired_difference(task, tmp_path):
     head, rows = table_of([whole, off])
     assert head == ["off", f"{hard.name}, zsl"]
     assert rows[1][0] == off.part
+
+
+def test_folds_are_averaged_and_counted():
+    changes = {1: -0.02, 2: 0.01, 3: -0.05}
+    whole = [Finding("(nothing off)", f"birds, fold {i} of 3", "zsl", 0.5 + i / 10, None) for i in changes]
+    off = [Finding("prior", f"birds, fold {i} of 3", "zsl", 0.0, Difference(x, x, x, 0.0)) for i, x in changes.items()]
+    head, rows = held_out_table([*whole, *off, Finding("(nothing off)", "birds, fold 1 of 3", "gzsl", 0.4, None)])
+    assert head == ["off", "birds, zsl", "birds, H"]
+    assert rows == [["(nothing off)", "70.0", "40.0"], ["prior", "-2.0 (2 of 3)", "not run"]]
+
+
+def test_held_out_classes_are_seen_ones(task, tmp_path, monkeypatch):
+    _, parts = read_parts()
+    monkeypatch.setattr(ablation, "read_parts", lambda: (["digits.npz"], parts[:1]))
+    monkeypatch.setattr(ablation, "load", lambda file, setting: make_task(n_seen=9, n_unseen=3, setting=setting))
+    (tmp_path / "digits.npz").touch()
+    records = measure_parts(tmp_path, tmp_path / "held.jsonl", folds=2)
+    assert [record.protocol.endswith("validation") for record in records] == [True] * 4
+    assert len({record.task for record in records}) == 2
 
 
 class TestRobustness:

@@ -18,8 +18,9 @@ from .methods import make_model, parameters_of
 from .paper.published import benchmarks_folder, read_toml
 from .records import PathLike, Record
 
-__all__ = ["Finding", "Part", "findings", "measure_parts", "read_parts"]
+__all__ = ["Finding", "Part", "findings", "held_out_table", "measure_parts", "read_parts", "table_of"]
 
+FOLD_SEED = 1
 SETTINGS = {"zsl": "per_class_accuracy", "gzsl": "harmonic_mean"}
 
 
@@ -49,15 +50,19 @@ def read_parts(path: Path | None = None) -> tuple[list[str], list[Part]]:
 
 
 def measure_parts(
-    folder: PathLike, path: PathLike, on_record: Callable[[Record, bool], None] | None = None
+    folder: PathLike, path: PathLike, on_record: Callable[[Record, bool], None] | None = None, *, folds: int = 0
 ) -> list[Record]:
-    """Run what is not recorded yet, on the data that are in the folder."""
+    """Run what is not recorded yet, on the data that are in the folder.
+
+    With ``folds`` on so many sets of held-out seen classes in place of the test classes: there parts may be chosen.
+    """
     names, parts = read_parts()
     there = [Path(folder) / name for name in names if (Path(folder) / name).exists()]
     if not there:
         raise UserError(f"{folder} has none of {', '.join(names)}. Give the folder of the packs with --data.")
     tasks = (load(file, setting=setting) for file in there for setting in SETTINGS)
-    plan = (Run(task, "hpl", part.off) for task in tasks for part in parts)
+    asked = (part for task in tasks for part in (task.folds(folds, seed=FOLD_SEED) if folds else [task]))
+    plan = (Run(task, "hpl", part.off) for task in asked for part in parts)
     return run(plan, path, on_record=on_record, keep_right=True)
 
 
@@ -102,6 +107,27 @@ def table_of(found: Sequence[Finding]) -> tuple[list[str], list[list[str]]]:
     head = ["off", *(f"{task}, {'H' if setting == 'gzsl' else setting}" for task, setting in columns)]
     parts = dict.fromkeys(finding.part for finding in found)
     return head, [[part, *(cells.get((part, *column), "not run") for column in columns)] for part in parts]
+
+
+def held_out_table(found: Sequence[Finding]) -> tuple[list[str], list[list[str]]]:
+    """The same for folds: mean difference over the folds of a data set, and in how many of them the part helped."""
+    cells: dict[tuple[str, str], list[Finding]] = {}
+    for finding in found:
+        data = finding.task.rsplit(", fold", 1)[0]
+        cells.setdefault((finding.part, f"{data}, {'H' if finding.setting == 'gzsl' else 'zsl'}"), []).append(finding)
+    columns = list(dict.fromkeys(column for _, column in cells))
+    parts = dict.fromkeys(part for part, _ in cells)
+    return ["off", *columns], [[part, *(_over_folds(cells.get((part, c), [])) for c in columns)] for part in parts]
+
+
+def _over_folds(found: Sequence[Finding]) -> str:
+    if not found:
+        return "not run"
+    changes = [finding.difference.difference for finding in found if finding.difference is not None]
+    if not changes:
+        return f"{100 * np.mean([finding.score for finding in found]):.1f}"
+    helped = sum(change < 0 for change in changes)
+    return f"{100 * np.mean(changes):+.1f} ({helped} of {len(changes)})"
 
 
 def _text(finding: Finding) -> str:

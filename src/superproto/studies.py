@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .ablation import findings, table_of
+from .ablation import findings, held_out_table, table_of
 from .markdown import markdown_table
 from .paper.published import benchmarks_folder
 from .records import read
 from .robustness import METHODS, START, read_findings
 
-__all__ = ["STUDY_BLOCKS", "parts_file", "robustness_file", "robustness_rows"]
+__all__ = ["STUDY_BLOCKS", "held_out_file", "parts_file", "robustness_file", "robustness_rows"]
 
 _NAMES = {"hpl": "`HPL()`", START: "its start", "kmeans": "K-means", "transclip": "TransCLIP"}
 # How much worse than its start the model may be, on average over the draws, before the table says so.
@@ -24,6 +24,11 @@ _TOLERATED = 0.01
 def parts_file() -> Path:
     """Where the records of `superproto ablation` are kept."""
     return benchmarks_folder() / "parts.jsonl"
+
+
+def held_out_file() -> Path:
+    """Where the records of `superproto ablation --held-out` are kept."""
+    return benchmarks_folder() / "parts_held_out.jsonl"
 
 
 def robustness_file() -> Path:
@@ -37,6 +42,15 @@ def parts_block() -> str:
     if not found:
         return "Not measured yet: `superproto ablation --data DIR`."
     head, rows = table_of(found)
+    return markdown_table(head, rows)
+
+
+def held_out_block() -> str:
+    """The same on held-out seen classes, mean over folds."""
+    found = findings(read(held_out_file())) if held_out_file().exists() else []
+    if not found:
+        return "Not measured yet: `superproto ablation --data DIR --held-out 3`."
+    head, rows = held_out_table(found)
     return markdown_table(head, rows)
 
 
@@ -74,4 +88,4 @@ def _spread(values: Sequence[float]) -> str:
     return mean if len(values) == 1 else f"{mean} ± {100 * np.std(values, ddof=1):.1f}"
 
 
-STUDY_BLOCKS = {"parts": parts_block, "robustness": robustness_block}
+STUDY_BLOCKS = {"parts": parts_block, "held-out": held_out_block, "robustness": robustness_block}

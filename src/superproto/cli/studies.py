@@ -20,15 +20,28 @@ Output = Annotated[
 
 
 @app.command()
-def ablation(data: DataFolder = Path("data"), output: Output = None) -> None:
+def ablation(
+    data: DataFolder = Path("data"),
+    output: Output = None,
+    held_out: Annotated[
+        int | None,
+        typer.Option(metavar="FOLDS", help="On so many sets of held-out seen classes, not on test classes.", min=2),
+    ] = None,
+) -> None:
     """Switch off each part of HPL() in turn and say what that costs, with paired intervals.
 
     \b
     Example:  superproto ablation --data packs -o parts.jsonl
+              superproto ablation --data packs --held-out 3
     """
-    from superproto.ablation import findings, measure_parts, table_of
-    from superproto.studies import parts_file
+    from superproto.ablation import findings, held_out_table, measure_parts, table_of
+    from superproto.studies import held_out_file, parts_file
 
+    if held_out:
+        records = measure_parts(data, output or held_out_file(), _progress, folds=held_out)
+        title = "Points against the whole model, mean over folds (folds in which the part helped)"
+        screen.show_table(*held_out_table(findings(records)), title=title)
+        return
     records = measure_parts(data, output or parts_file(), _progress)
     screen.show_table(*table_of(findings(records)), title="Points against the whole model, 95 % intervals")
 
