@@ -70,6 +70,7 @@ def test_bad_data_gets_one_clear_sentence(X, y, A, message):
         ({"candidates": []}, "candidates is empty"),
         ({"max_iter": 0}, "max_iter is 0"),
         ({"relaxation": 1.0}, "relaxation is 1.0"),
+        ({"own_vote": 2.0}, "own_vote is 2.0"),
         ({"prior": np.ones(3)}, r"prior has shape \(3,\)"),
         ({"prior": {"a": 1}}, "prior is {'a': 1}"),
         ({"rho": "x"}, "rho is 'x'"),
@@ -134,6 +135,7 @@ def test_one_sample_per_class_falls_back_to_the_total_covariance():
         HPL().fit(X[rows], Y[rows], semantics=A)
 
 
+@pytest.mark.filterwarnings("ignore:.*received no sample")
 def test_duplicate_descriptions_are_named():
     with pytest.warns(UserWarning, match="same description.*10 and 11"):
         HPL().fit(X, Y, semantics=broken(A, 11, A[10]))

@@ -19,6 +19,7 @@ VARIANTS = {
     "default": HPL(),
     "uniform prior": HPL(prior="uniform"),
     "no prior": HPL(prior=None),
+    "own votes count": HPL(own_vote=1.0),
     "discriminative": HPL(discriminative_weight=0.1),
     "hard": HPL(temperature=0.0),
     "published": HPL.as_published(),

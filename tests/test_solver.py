@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import linalg
 
+from superproto import passes
 from superproto.rows import ArrayRows
 from superproto.samples import Samples
 from superproto.solver import bidirectional, blocks, spherical, start, transport
@@ -209,23 +210,27 @@ def pool_of(X):
     return Samples(ArrayRows(X), Metric())
 
 
+@pytest.mark.parametrize("own", [0.0, 0.1, 2.0])
 @pytest.mark.parametrize("f", [0.0, 0.5, 0.9])
-def test_soft_assignment_is_the_minimum_of_its_objective(f):
+def test_soft_assignment_is_the_minimum_of_its_objective(f, own):
     rng = np.random.default_rng(1)
     X, P, T = rng.normal(size=(30, 4)), rng.normal(size=(3, 4)), 0.2
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     prior = np.array([0.5, 0.3, 0.2])
-    found = transport.update_assignment(pool_of(X), P, np.zeros(3), prior, np.zeros(3), T, f, -np.inf, 4000)
+    found = transport.update_assignment(pool_of(X), P, np.zeros(3), prior, np.zeros(3), T, own, f, -np.inf, 4000)
     r = transport.relaxation_weight(T, f)
     S = X @ P.T
 
     def value(Q):
         c = Q.sum(axis=0)
-        return -(Q * S).sum() + T * (Q * np.log(Q)).sum() + r * (c * np.log(c / (30 * prior))).sum()
+        held = r * (c * np.log(c / (30 * prior))).sum()
+        return -(Q * S).sum() + T * (Q * np.log(Q)).sum() + own / 2 * (Q**2).sum() + held
 
-    logits = S / T + found.log_scaling
-    Q = np.exp(logits - logits.max(axis=1, keepdims=True))
-    Q /= Q.sum(axis=1, keepdims=True)
+    Q = np.full(S.shape, 1 / 3)
+    for _ in range(4000):
+        logits = (S - own * Q) / T + found.log_scaling
+        without_own_vote = np.exp(logits - logits.max(axis=1, keepdims=True))
+        Q += 0.1 * (without_own_vote / without_own_vote.sum(axis=1, keepdims=True) - Q)
     np.testing.assert_allclose(found.answer.masses, Q.sum(axis=0), rtol=1e-9)
     np.testing.assert_allclose(found.answer.sums, Q.T @ X, atol=1e-9)
     assert found.confusion - (found.answer.sums * P).sum() == pytest.approx(value(Q), rel=1e-9)
@@ -233,6 +238,26 @@ def test_soft_assignment_is_the_minimum_of_its_objective(f):
         other = Q * np.exp(1e-3 * rng.normal(size=Q.shape))
         other /= other.sum(axis=1, keepdims=True)
         assert value(other) >= value(Q) - 1e-10
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("spread", [0.1, 3.0, 40.0])
+@pytest.mark.parametrize("rate", [0.01, 2.0, 50.0])
+def test_shares_are_found_for_every_rate(rate, spread, dtype):
+    """log q + rate q - log w is the same for all classes of a row that have anything."""
+    logs = spread * np.random.default_rng(0).normal(size=(300, 40))
+    logs -= logs.max(axis=1, keepdims=True)
+    logs[0] = np.log(1e-30) * (np.arange(40) > 0)
+    logs[1] = 0.0
+    q, worth = passes.shares(np.exp(logs).astype(dtype), rate)
+    precision = 1e-3 if dtype == np.float32 else 1e-9
+    np.testing.assert_allclose(q.sum(axis=1), 1, atol=precision)
+    logs, q = np.maximum(logs, np.log(np.finfo(dtype).tiny)), q.astype(np.float64)
+    level = np.where(q > 1e-6, np.log(np.maximum(q, 1e-300)) + rate * q - logs, np.nan)
+    assert (np.nanmax(level, axis=1) - np.nanmin(level, axis=1)).max() < precision * (1 + rate)
+    here = np.where(q > 0, q * (logs - np.log(np.maximum(q, 1e-300))) - rate / 2 * q**2, 0).sum(axis=1)
+    np.testing.assert_allclose(worth, here, atol=precision * (1 + rate))
+    np.testing.assert_allclose(q[1], 1 / 40, atol=precision)
 
 
 def test_prior_updates_are_minima_of_their_families():

@@ -27,6 +27,9 @@ SMALL_POOL_PULL = 100.0
 SHARE_PSEUDO_COUNT = 20.0
 CENTERED_RIDGE = 0.3
 EVENNESS = (0.6, 0.85)
+# In temperatures: what is taken back must not lift classes that float32's exponentials have lost (they end at 87).
+MOST_TAKEN_BACK = 50.0
+NO_LENGTH = 1e-12
 # What a label is worth against a sample that the pool is thought to have.
 LABEL_WEIGHT = 3.0
 
@@ -191,7 +194,19 @@ class Assembly:
         f *= self._evenness() if self._estimates_prior and f > 0 else 1.0
         kind = "two-level" if self._estimates_prior else "fixed"
         lets_go = self._estimates_prior and f > 0 and not self._is_generalized()
-        return Softness(self.temperature, f, kind, levels, SHARE_PSEUDO_COUNT, lets_go)
+        return Softness(self.temperature, f, kind, levels, SHARE_PSEUDO_COUNT, lets_go, self._own_vote())
+
+    def _own_vote(self) -> float:
+        """What a sample adds to <x, p_j> by being part of p_j = normalize(beta sums_j + pull): beta / its length.
+
+        In the generalized setting the unseen classes' advantage makes up for it.
+        """
+        choices = self.choices
+        if self.pool is None or not self.is_soft or choices.discriminative > 0 or self._is_generalized():
+            return 0.0
+        length = choices.beta * self.expected + self.pull_of(self.expected)
+        taken_back = (1 - choices.own_vote) * choices.beta
+        return float(min(taken_back / max(length, NO_LENGTH), MOST_TAKEN_BACK * self.temperature))
 
     @property
     def _estimates_prior(self) -> bool:

@@ -41,6 +41,7 @@ class Choices:
     prior: Any
     temperature: float
     relaxation: float
+    own_vote: float
     code_ridge: float
     n_prototypes: int | None
     seed: int | None
@@ -68,6 +69,7 @@ def choices_of(model: Any, problem: Problem, init: Any) -> Choices:
         prior=model.prior,
         temperature=float(model.temperature),
         relaxation=float(model.relaxation),
+        own_vote=float(model.own_vote),
         code_ridge=float(model.code_ridge),
         n_prototypes=_number_of_prototypes(model.n_prototypes),
         seed=_seed(model.random_state),
@@ -96,6 +98,8 @@ def _check_numbers(model: Any) -> None:
         value = getattr(model, name)
         if not (isinstance(value, Real) and 0 <= float(value) < 1):
             raise UserError(f"{name} is {value!r}, but it must be at least 0 and below 1.")
+    if not (isinstance(model.own_vote, Real) and 0 <= float(model.own_vote) <= 1):
+        raise UserError(f"own_vote is {model.own_vote!r}, but it must be between 0 and 1.")
     for name in ("temperature", "discriminative_weight", "alignment_scale", "code_ridge", "tol"):
         value = getattr(model, name)
         if value is None and name == "alignment_scale":

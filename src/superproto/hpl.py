@@ -39,6 +39,7 @@ PUBLISHED: dict[str, Any] = {
     "code_ridge": 0.0,
     "prior": None,
     "temperature": 0.0,
+    "own_vote": 1.0,
     "n_prototypes": 1,
 }
 
@@ -50,7 +51,8 @@ class HPL(ZeroShotEstimator):
     a_j out of D_c. Labeled samples place the prototypes of seen classes, the pool those of unseen ones; codes and
     super-prototypes carry knowledge between them. With the defaults the objective is
 
-        J = - sum_labeled <x_i, p_y> + gamma [ - sum_pool Q_ij <x_i, p_j> + T sum Q log Q + r KL(Q'1 || N prior) ]
+        J = - sum_labeled <x_i, p_y>
+            + gamma [ - sum_pool Q_ij <x_i, p_j> + T sum Q log Q + v/2 |Q|^2 + r KL(Q'1 || N prior) ]
             + sum_j kappa_j ( |p_j - z_j D_v|^2 + lam |a_j - z_j D_c|^2 ) / 2,        |p_j| = 1,
 
     minimized block by block, each block exactly, so it never rises. :meth:`as_published` is the paper to the letter.
@@ -100,6 +102,9 @@ class HPL(ZeroShotEstimator):
     relaxation : float in [0, 1), default=0.9
         How firmly class sizes are held to the prior: 0 not at all, near 1 exactly. An estimated prior holds them so
         only until few labels change, and then as firmly as the sizes found without it bear out.
+    own_vote : float in [0, 1], default=0.0
+        How much of its own pull on a prototype a pool sample may feel when it is assigned. 1: all of it, as in K-means;
+        guesses then confirm themselves. In the generalized setting the advantage of unseen classes makes up for it.
     code_ridge : float, default=0.3
         Added to the code's least squares. Larger: codes lean on more super-prototypes, each a little.
     n_prototypes : "auto" or int, default="auto"
@@ -173,6 +178,7 @@ class HPL(ZeroShotEstimator):
         prototypes: str = "unit",
         temperature: float = 0.03,
         relaxation: float = 0.9,
+        own_vote: float = 0.0,
         code_ridge: float = 0.3,
         n_prototypes: Any = "auto",
         verbose: int = 0,
@@ -199,6 +205,7 @@ class HPL(ZeroShotEstimator):
         self.prototypes = prototypes
         self.temperature = temperature
         self.relaxation = relaxation
+        self.own_vote = own_vote
         self.code_ridge = code_ridge
         self.n_prototypes = n_prototypes
         self.verbose = verbose

@@ -58,6 +58,7 @@ def sums_by_class(rows: Array, labels: Array, weights: Array, n_classes: int) ->
 
 # Below it the square of a float32 number is zero.
 SMALLEST = 1e-15
+NEWTON_STEPS = 60
 
 
 def inspect(chunk: Array) -> tuple[Any, Any, Any]:
@@ -189,12 +190,13 @@ def hard(
 
 def soft(
     chunk: Array, scale: Array, shift: Array, *,
-    folded: Array, offset: Array, bias: Array, temperature: float, with_sums: bool,
+    folded: Array, offset: Array, bias: Array, temperature: float, own: float, with_sums: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Softmax at a temperature: labels | masses, value, sums Q s x, sums Q b."""
+    """Softmax at a temperature: labels | masses, value, sums Q s x, sums Q b; ``own`` is that of :func:`shares`."""
     (found,) = scores(chunk, scale, shift, folded=folded, offset=offset)
-    weights, top = exponentials(found, bias, temperature)
-    return soft_sums(chunk, scale, shift, weights, top, factor=None, temperature=temperature, with_sums=with_sums)
+    kernel, top = exponentials(found, bias, temperature)
+    known: dict[str, Any] = {"factor": None, "temperature": temperature, "own": own, "with_sums": with_sums}
+    return soft_sums(chunk, scale, shift, kernel, top, **known)
 
 
 def exponentials(found: Array, bias: Array, temperature: float) -> tuple[Array, Array]:
@@ -212,18 +214,50 @@ def exponentials(found: Array, bias: Array, temperature: float) -> tuple[Array, 
 
 def soft_sums(
     chunk: Array, scale: Array, shift: Array, kernel: Array, top: Array, *,
-    factor: Array | None, temperature: float, with_sums: bool,
+    factor: Array | None, temperature: float, own: float, with_sums: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """The answer of :func:`soft` from exponentials that are known: Q_ij = kernel_ij factor_j / sum."""
+    """The answer of :func:`soft` from exponentials that are known, each to be taken times its class's factor."""
     xp = namespace(chunk)
     weights = kernel if factor is None else kernel * like(factor, chunk)
     labels = xp.argmax(weights, axis=1)
-    norm = xp.sum(weights, axis=1)
-    value = xp.sum(like(top, chunk) + temperature * xp.log(norm), dtype=xp.float64)
-    weights = weights / norm[:, None]
+    weights, worth = shares(weights, own / temperature)
+    value = xp.sum(like(top, chunk) + temperature * worth, dtype=xp.float64)
     masses = xp.sum(weights, axis=0, dtype=xp.float64)
     if not with_sums:
         return labels, masses, value
     shifts = like(shift, chunk) @ weights
     weights *= like(scale, chunk)[:, None]
     return labels, masses, value, weights.T @ chunk, shifts
+
+
+def shares(weights: Array, rate: float) -> tuple[Array, Array]:
+    """Rows q that maximize <q, log w> - <q, log q> - rate |q|^2 / 2 on the simplex, and (N,) these maxima.
+
+    w / sum at rate 0. Else log q_j + rate q_j = log w_j + a, one a for each row: Newton's method for log(q / w) and a
+    at once, which comes from above after its first step. It starts where a has its value for w / sum.
+    """
+    xp = namespace(weights)
+    tiny = float(xp.finfo(weights.dtype).smallest_normal)
+    norm = xp.sum(weights, axis=1)
+    q = weights / norm[:, None]
+    if rate == 0:
+        return q, xp.log(norm)
+    logs = xp.log(xp.clip(weights, tiny, None))
+    level = rate * xp.sum(q * q, axis=1) - xp.log(norm)
+    first = logs + (level + float(np.log(rate)))[:, None]
+    change = xp.log(xp.clip(xp.logaddexp(first, 0 * first), tiny, None)) - float(np.log(rate)) - logs
+    for _ in range(NEWTON_STEPS):
+        q = weights * xp.exp(change)
+        slope = 1 + rate * q
+        excess = change + slope - 1
+        free = q / slope
+        level = (1 - xp.sum(q, axis=1) + xp.sum(free * excess, axis=1)) / xp.sum(free, axis=1)
+        step = (level[:, None] - excess) / slope
+        change += step
+        # Steps shrink quadratically: the next one would be lost in rounding.
+        if float(xp.max(xp.abs(step * q))) ** 2 < float(xp.finfo(weights.dtype).eps):
+            break
+    q = weights * xp.exp(change)
+    total = xp.sum(q, axis=1)
+    q = q / total[:, None]
+    return q, xp.log(total) - xp.sum(q * change, axis=1) - rate / 2 * xp.sum(q * q, axis=1)

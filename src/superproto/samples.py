@@ -28,7 +28,8 @@ BLOCK_ENTRIES = 2**18
 class Assignment(NamedTuple):
     """An answer to ``assign``: (N,) labels, (n,) masses c = Q'1, (n, d) sums Q'X, and the value of the best Q.
 
-    value = sum_i max_j s_ij for T = 0, else T sum_i log sum_j exp(s_ij / T), with s_ij = <x_i, p_j> + bias_j.
+    value = sum_i max_j s_ij for T = 0, else max sum Q s - T Q log Q - own Q^2 / 2, with s_ij = <x_i, p_j> + bias_j;
+    without own votes this is T sum_i log sum_j exp(s_ij / T).
     """
 
     labels: Array
@@ -114,25 +115,27 @@ class Samples:
         found = self.rows.visit(partial(passes.class_sums, n_classes=n_classes), self.scale, self.shift, labels)
         return counts, self._into_metric(*add_up(found))
 
-    def assign(self, prototypes: Array, bias: Array, temperature: float, with_sums: bool = True) -> Assignment:
+    def assign(
+        self, prototypes: Array, bias: Array, temperature: float, own: float = 0.0, with_sums: bool = True
+    ) -> Assignment:
         """The best assignment to prototypes (n, d), each with an advantage ``bias`` (n,): hard at T = 0, else soft.
 
+        ``own``: what a sample's own vote adds to its score, taken back where the assignment is soft.
         Without sums, a soft answer that comes from remembered scores has no labels either.
         """
         if self.n == 0:
             return Assignment(np.zeros(0, dtype=np.int64), np.zeros(len(bias)), np.zeros_like(prototypes), 0.0)
         remember = temperature > 0 and self._may_remember(prototypes)
         if remember and not with_sums:
-            masses, value = self._remembered(prototypes, bias, temperature).answer(bias)
+            masses, value = self._remembered(prototypes, bias, temperature).answer(bias, own)
             return Assignment(np.zeros(0, dtype=np.int64), masses, np.zeros(prototypes.shape), value)
         # Far away, a product with X is cheaper than sending it the exponentials.
         if remember and not getattr(self.rows, "far", False):
-            found = self._visit_with(self._remembered(prototypes, bias, temperature), bias)
+            found = self._visit_with(self._remembered(prototypes, bias, temperature), bias, own)
         else:
             small: dict[str, Any] = {**self._folded(prototypes), "bias": bias, "with_sums": with_sums}
-            ask = (
-                partial(passes.soft, temperature=temperature, **small) if temperature else partial(passes.hard, **small)
-            )
+            soft = partial(passes.soft, temperature=temperature, own=own, **small)
+            ask = soft if temperature else partial(passes.hard, **small)
             found = self.rows.visit(ask, self.scale, self.shift)
         (labels,), (masses, value, *sums) = gather(found, strung=1)
         return Assignment(
@@ -162,8 +165,9 @@ class Samples:
         cache.center(bias)
         return cache
 
-    def _visit_with(self, kernel: _Cache, bias: Array) -> Any:
-        ask = partial(passes.soft_sums, factor=kernel.factor(bias), temperature=kernel.temperature, with_sums=True)
+    def _visit_with(self, kernel: _Cache, bias: Array, own: float) -> Any:
+        factor = kernel.factor(bias)
+        ask = partial(passes.soft_sums, factor=factor, temperature=kernel.temperature, own=own, with_sums=True)
         # What the factor leaves out of its exponent belongs to every row's top.
         top = kernel.top + float((bias - kernel.bias).max())
         return self.rows.visit(ask, self.scale, self.shift, kernel.exponentials, top)
@@ -204,17 +208,24 @@ class _Cache:
         change = bias - self.bias
         return np.exp((change - change.max()) / self.temperature)
 
-    def answer(self, bias: Array) -> tuple[Array, float]:
+    def answer(self, bias: Array, own: float) -> tuple[Array, float]:
         """Masses and value at a bias."""
         factor = self.factor(bias).astype(self.scores.dtype)
-        masses, logs = np.zeros(len(bias)), 0.0
+        masses, worth = np.zeros(len(bias)), 0.0
         for part in self._blocks():
-            norms = self.exponentials[part] @ factor
-            masses += (1 / norms) @ self.exponentials[part]
-            logs += float(np.log(norms).sum(dtype=np.float64))
+            found, logs = self._shares(part, factor, own)
+            masses += found
+            worth += float(logs.sum(dtype=np.float64))
         largest = float((bias - self.bias).max())
-        value = float(self.top.sum(dtype=np.float64)) + len(self.top) * largest + self.temperature * logs
-        return masses * factor, value
+        return masses, float(self.top.sum(dtype=np.float64)) + len(self.top) * largest + self.temperature * worth
+
+    def _shares(self, part: slice, factor: Array, own: float) -> tuple[Array, Array]:
+        """(n,) what classes get of some rows, and what each row is worth; without own votes by two thin products."""
+        if own:
+            shares, worth = passes.shares(self.exponentials[part] * factor, own / self.temperature)
+            return shares.sum(axis=0, dtype=np.float64), worth
+        norms = self.exponentials[part] @ factor
+        return ((1 / norms) @ self.exponentials[part]) * factor, np.log(norms)
 
     def _blocks(self) -> list[slice]:
         """Rows in blocks that stay in the processor's cache between two products."""

@@ -19,6 +19,7 @@ SETTLED, LOOSE, BORNE_OUT = 0.03, 0.3, (0.97, 1.0)
 class Softness:
     """Temperature T, relaxation f, and the family in which the class prior is found.
 
+    ``own``: what a sample adds to its own score in the class that has it; taken back by own |Q|^2 / 2 in the objective.
     ``lets_go``: class sizes are held firmly only until classes have found their samples. ``weights`` (n,) share a
     class's prior among its prototypes; None: each class has one.
     """
@@ -29,6 +30,7 @@ class Softness:
     levels: Array
     pseudo_count: float
     lets_go: bool = False
+    own: float = 0.0
     max_passes: int = 60
     weights: Array | None = None
 
@@ -55,6 +57,7 @@ class Spherical(Formulation):
             state.prior,
             state.log_scaling,
             soft.temperature,
+            soft.own,
             self._relaxation(state),
             ceiling,
             soft.max_passes,
@@ -77,7 +80,7 @@ class Spherical(Formulation):
             return state
         columns = np.flatnonzero(given.allowed)
         P = self.stretch * state.P[columns]
-        free = given.pool.assign(P, given.offset[columns], soft.temperature, with_sums=False).masses
+        free = given.pool.assign(P, given.offset[columns], soft.temperature, soft.own, with_sums=False).masses
         low, high = BORNE_OUT
         borne_out = np.clip((transport.agreement(free / free.sum(), state.prior) - low) / (high - low), 0.0, 1.0)
         return state._replace(hold=float(LOOSE + (1 - LOOSE) * borne_out), settled=True)

@@ -1,8 +1,9 @@
 """Soft assignment towards a class prior: semi-relaxed entropic transport, in the log domain, certified.
 
-    Q = argmin  -<Q, S> + T sum Q log Q + r KL(Q'1 || N pi),     rows of Q sum to 1,     f = r / (r + T)
+    Q = argmin  -<Q, S> + T sum Q log Q + v/2 |Q|^2 + r KL(Q'1 || N pi),     rows of Q sum to 1,     f = r / (r + T)
 
-S_ij = <x_i, p_j> + b_j, b a fixed advantage per class.
+S_ij = <x_i, p_j> + b_j, b a fixed advantage per class. v is what a sample that a class has wholly adds to its own
+score there, being part of the prototype: at the minimum Q_ij ~ exp((S_ij - v Q_ij) / T + g_j), without that vote.
 
 Only n-vectors travel: g, the log-scaling of the columns. f = 0 is the free softmax, f = 1 a balanced assignment.
 """
@@ -39,11 +40,14 @@ def update_assignment(
     prior: Array,
     g: Array,
     T: float,
+    own: float,
     f: float,
     ceiling: float,
     max_passes: int,
 ) -> Transport:
-    """Iterate  log c_j = g_j + logsumexp_i(S_ij / T + a_i),  g_j <- f (g_j + log(N pi_j) - log c_j)  from a warm start.
+    """Iterate  c = Q'1,  g_j <- f (g_j + log(N pi_j) - log c_j)  from a warm start; ``own`` is v.
+
+    log c_j - g_j falls when any g rises, and by as much when all do: g contracts by f, with own votes or without.
 
     Stops when the certificate  r N KL(c / N || pi~),  pi~_j ~ pi_j exp(-T g_j / r), is below 1e-4 T N and the value is
     at most ``ceiling``, what the old Q is worth under the new P: then the objective cannot have risen.
@@ -53,20 +57,20 @@ def update_assignment(
     passes = 0
     while f > 0:
         passes += 1
-        answer = samples.assign(P, T * g + offset, T, with_sums=False)
+        answer = samples.assign(P, T * g + offset, T, own, with_sums=False)
         value = _value(answer, g, T, r, expected)
         if passes == max_passes:
             break
         if _gap(answer.masses, g, prior, T, r) <= 1e-4 * T * n_samples and value <= ceiling:
             break
         g = f * (g + np.log(expected) - np.log(np.maximum(answer.masses, 1e-300)))
-    answer = samples.assign(P, T * g + offset, T)
+    answer = samples.assign(P, T * g + offset, T, own)
     value = _value(answer, g, T, r, expected)
     return Transport(answer, g, value + float((answer.sums * P).sum()), passes + 1)
 
 
 def _value(answer: Assignment, g: Array, T: float, r: float, expected: Array) -> float:
-    """T sum a_i + T <g, c> + r sum c_j log(c_j / (N pi_j)), with T sum a_i = -(value of the softmax)."""
+    """T <g, c> + r sum c_j log(c_j / (N pi_j)) - what the rows are worth at the bias T g."""
     spread = float((xlogy(answer.masses, answer.masses) - answer.masses * np.log(expected)).sum())
     return -answer.value + T * float(g @ answer.masses) + r * spread
 

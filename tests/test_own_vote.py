@@ -1,0 +1,61 @@
+"""FIT: a pool sample does not vote for itself: its own pull on a prototype is taken back when it is assigned."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from superproto import HPL
+from superproto.datasets import make_task
+from superproto.metrics import per_class_accuracy
+
+
+def small_pool(seed, setting="zsl", samples=10):
+    """Many features, few samples: each is a good part of its prototype."""
+    task = make_task(
+        n_seen=20,
+        n_unseen=8,
+        n_features=400,
+        n_attributes=24,
+        separation=0.25,
+        attribute_noise=0.3,
+        setting=setting,
+        random_state=seed,
+    )
+    chosen = [np.flatnonzero(task.asked & (task.truth == j))[:samples] for j in task.unseen_classes]
+    rows = np.concatenate([np.flatnonzero(~task.asked), *chosen])
+    return task, rows
+
+
+def fitted(seed, own_vote, setting="zsl", **parameters):
+    task, rows = small_pool(seed, setting)
+    model = HPL(own_vote=own_vote, candidates=task.candidates, **parameters)
+    return task.truth[rows], task.y[rows] == -1, model.fit(task.X[rows], task.y[rows], semantics=task.semantics)
+
+
+@pytest.mark.filterwarnings("ignore:.*received no sample")
+def test_guesses_do_not_confirm_themselves():
+    def accuracy(own_vote):
+        found = [fitted(seed, own_vote) for seed in range(4)]
+        return np.mean([per_class_accuracy(truth[a], model.transduction_[a]) for truth, a, model in found])
+
+    assert accuracy(0.0) > accuracy(1.0) + 0.02
+
+
+@pytest.mark.parametrize("own_vote", [0.0, 0.5])
+def test_the_objective_still_never_rises(own_vote):
+    _, _, model = fitted(0, own_vote, tol=0.0, max_iter=12)
+    assert (np.diff(model.objective_) <= 1e-10 * np.abs(model.objective_[:-1])).all()
+
+
+@pytest.mark.parametrize(("setting", "parameters"), [("gzsl", {}), ("zsl", {"temperature": 0.0})])
+@pytest.mark.filterwarnings("ignore:.*received no sample")
+def test_it_is_for_soft_assignment_to_unseen_classes(setting, parameters):
+    models = [fitted(0, own_vote, setting, **parameters)[2] for own_vote in (0.0, 1.0)]
+    np.testing.assert_array_equal(models[0].visual_prototypes_, models[1].visual_prototypes_)
+
+
+def test_labels_are_the_largest_scores():
+    _, asked, model = fitted(1, 0.0)
+    task, rows = small_pool(1)
+    np.testing.assert_array_equal(model.predict(task.X[rows][asked]), model.transduction_[asked])
