@@ -141,7 +141,7 @@ class Assembly:
 
     @property
     def _small_pool_pull(self) -> float:
-        return SMALL_POOL_PULL / (1 + self.expected) ** 2
+        return SMALL_POOL_PULL / (1 + self.expected) ** 3
 
     def _evidence_share(self) -> float:
         """0 to 1: how much of what pulls on an unseen class is samples, and so can teach the super-prototypes.
