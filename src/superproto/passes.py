@@ -59,6 +59,8 @@ def sums_by_class(rows: Array, labels: Array, weights: Array, n_classes: int) ->
 # Below it the square of a float32 number is zero.
 SMALLEST = 1e-15
 NEWTON_STEPS = 60
+# Entries that are worked on at once, so that they stay in the processor's cache.
+BLOCK_ENTRIES = 2**18
 
 
 def inspect(chunk: Array) -> tuple[Any, Any, Any]:
@@ -233,31 +235,44 @@ def soft_sums(
 def shares(weights: Array, rate: float) -> tuple[Array, Array]:
     """Rows q that maximize <q, log w> - <q, log q> - rate |q|^2 / 2 on the simplex, and (N,) these maxima.
 
-    w / sum at rate 0. Else log q_j + rate q_j = log w_j + a, one a for each row: Newton's method for log(q / w) and a
-    at once, which comes from above after its first step. It starts where a has its value for w / sum.
+    w / sum at rate 0; the largest entry of q is that of w at every rate.
+    """
+    xp = namespace(weights)
+    if rate == 0:
+        norm = xp.sum(weights, axis=1)
+        return weights / norm[:, None], xp.log(norm)
+    q, worth = xp.empty_like(weights), xp.empty_like(weights[:, 0])
+    length = max(1, BLOCK_ENTRIES // weights.shape[1])
+    for start in range(0, weights.shape[0], length):
+        rows = slice(start, start + length)
+        q[rows, :], worth[rows] = _shares(weights[rows, :], rate)
+    return q, worth
+
+
+def _shares(weights: Array, rate: float) -> tuple[Array, Array]:
+    """log q_j + rate q_j = log w_j + a, one a for each row: Newton's method for log(q / w) and a at once.
+
+    It comes from above after its first step, and starts where a has its value for w / sum.
     """
     xp = namespace(weights)
     tiny = float(xp.finfo(weights.dtype).smallest_normal)
     norm = xp.sum(weights, axis=1)
-    q = weights / norm[:, None]
-    if rate == 0:
-        return q, xp.log(norm)
     logs = xp.log(xp.clip(weights, tiny, None))
-    level = rate * xp.sum(q * q, axis=1) - xp.log(norm)
+    level = rate * xp.sum((weights / norm[:, None]) ** 2, axis=1) - xp.log(norm)
     first = logs + (level + float(np.log(rate)))[:, None]
     change = xp.log(xp.clip(xp.logaddexp(first, 0 * first), tiny, None)) - float(np.log(rate)) - logs
+    q = weights * xp.exp(change)
+    total = xp.sum(q, axis=1)
     for _ in range(NEWTON_STEPS):
-        q = weights * xp.exp(change)
         slope = 1 + rate * q
         excess = change + slope - 1
         free = q / slope
-        level = (1 - xp.sum(q, axis=1) + xp.sum(free * excess, axis=1)) / xp.sum(free, axis=1)
-        step = (level[:, None] - excess) / slope
-        change += step
-        # Steps shrink quadratically: the next one would be lost in rounding.
-        if float(xp.max(xp.abs(step * q))) ** 2 < float(xp.finfo(weights.dtype).eps):
+        level = (1 - total + xp.sum(free * excess, axis=1)) / xp.sum(free, axis=1)
+        change += (level[:, None] - excess) / slope
+        q = weights * xp.exp(change)
+        total = xp.sum(q, axis=1)
+        # The step's first order makes rows sum to 1: what they have more is what it left undone.
+        if float(xp.max(total)) - 1 < 0.1 * float(xp.finfo(weights.dtype).eps) ** 0.5:
             break
-    q = weights * xp.exp(change)
-    total = xp.sum(q, axis=1)
     q = q / total[:, None]
     return q, xp.log(total) - xp.sum(q * change, axis=1) - rate / 2 * xp.sum(q * q, axis=1)

@@ -22,7 +22,6 @@ from superproto.whitening import Metric
 SCORE_CACHE_BYTES = 512 * 2**20
 # exp(x) of float32 ends near x = -87: how far biases may move before the exponentials are taken anew.
 DRIFT = 30.0
-BLOCK_ENTRIES = 2**18
 
 
 class Assignment(NamedTuple):
@@ -229,7 +228,7 @@ class _Cache:
 
     def _blocks(self) -> list[slice]:
         """Rows in blocks that stay in the processor's cache between two products."""
-        length = max(1, BLOCK_ENTRIES // max(1, self.scores.shape[1]))
+        length = max(1, passes.BLOCK_ENTRIES // max(1, self.scores.shape[1]))
         return [slice(start, start + length) for start in range(0, len(self.scores), length)]
 
 

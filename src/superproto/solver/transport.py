@@ -18,6 +18,9 @@ from scipy.special import logsumexp, xlogy
 from superproto.rows import Array
 from superproto.samples import Assignment, Samples
 
+# The same Q under the same P may be worth so much more, for its size, when its rows are added up in another order.
+ROUNDING = 1e-12
+
 
 class Transport(NamedTuple):
     """An assignment and what the objective needs of it: ``confusion``, all but -<Q, X P'>."""
@@ -61,7 +64,7 @@ def update_assignment(
         value = _value(answer, g, T, r, expected)
         if passes == max_passes:
             break
-        if _gap(answer.masses, g, prior, T, r) <= 1e-4 * T * n_samples and value <= ceiling:
+        if _gap(answer.masses, g, prior, T, r) <= 1e-4 * T * n_samples and value <= ceiling + ROUNDING * abs(value):
             break
         g = f * (g + np.log(expected) - np.log(np.maximum(answer.masses, 1e-300)))
     answer = samples.assign(P, T * g + offset, T, own)
