@@ -1,6 +1,7 @@
 """The studies of the default model: parts off, spoiled pools, and their tables."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from superproto.datasets import make_task
 from superproto.errors import UserError
 from superproto.intervals import Difference, paired_difference
 from superproto.methods import make_model, parameters_of
+from superproto.paper.published import read_toml
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +28,12 @@ def test_every_part_switches_off_a_parameter_of_the_default():
     for part in parts:
         changed = parameters_of(make_model("hpl", part.off))
         assert {name for name in default if changed[name] != default[name]} == set(part.off)
+
+
+def test_every_plan_is_installed_with_the_package():
+    root = Path(__file__).parents[1]
+    included = read_toml(root / "pyproject.toml")["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert set(included) == {f"benchmarks/{plan.name}" for plan in (root / "benchmarks").glob("*.toml")}
 
 
 def test_a_part_s_cost_is_the_paired_difference(task, tmp_path):

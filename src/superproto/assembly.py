@@ -10,6 +10,7 @@ import numpy as np
 from superproto import generalized, presence
 from superproto.choices import Choices
 from superproto.errors import UserError
+from superproto.evidence import measure_evidence
 from superproto.inputs import Problem
 from superproto.rows import Array, Rows
 from superproto.samples import Samples, labeled_and_pool
@@ -23,13 +24,11 @@ from superproto.warm import continued
 from superproto.whitening import Metric, unit_rows
 
 # Set by hand on validation classes of the four packs (docs/decisions.md, 8); none of them is tuned per data set.
-SMALL_POOL_PULL = 100.0
 SHARE_PSEUDO_COUNT = 20.0
 CENTERED_RIDGE = 0.3
 EVENNESS = (0.6, 0.85)
 # In temperatures: what is taken back must not lift classes that float32's exponentials have lost (they end at 87).
 MOST_TAKEN_BACK = 50.0
-NO_LENGTH = 1e-12
 # What a label is worth against a sample that the pool is thought to have.
 LABEL_WEIGHT = 3.0
 
@@ -59,10 +58,9 @@ class Assembly:
         self.A = describe(problem.semantics, centered=choices.unit)
         self.ridge = CENTERED_RIDGE if choices.unit else start.RIDGE
         self.is_soft = choices.unit and choices.temperature > 0
-        self.compactness = self._compactness()
-        self.temperature = choices.temperature * self.compactness
-        self.expected = self._expected_evidence()
-        self.gamma = choices.gamma * self._evidence_share()
+        self.evidence = measure_evidence(self)
+        self.temperature = choices.temperature * self.evidence.compactness
+        self.gamma = choices.gamma * self._teaching_share()
         self.start = self._start()
         self.presence = self._presence()
         self.model = self.formulation(self._given())
@@ -98,59 +96,25 @@ class Assembly:
             held=problem.seen & problem.allowed & among_seen,
         )  # fmt: skip
 
-    def _compactness(self) -> float:
-        """Median length of a class's mean: how strongly c samples of a class pull is c times this.
-
-        Of the seen classes; where none is, of the classes as the descriptions part the pool.
-        """
-        seen = self.problem.seen
-        if not seen.any():
-            assert self.pool is not None
-            columns = np.flatnonzero(self.problem.allowed)
-            first = self.pool.assign(self.A[columns], np.zeros(len(columns)), 0.0)
-            there = first.masses > 1
-            lengths = np.linalg.norm(first.sums[there], axis=1) / first.masses[there]
-            return max(1e-6, float(np.median(lengths))) if there.any() else 1.0
-        return max(1e-6, float(np.median(np.linalg.norm(self.sums[seen], axis=1) / self.counts[seen])))
-
-    def _expected_evidence(self) -> float:
-        """e: the pull of the pool on a class of average size, in unit vectors; that of the labels without a pool."""
-        if self.pool is None:
-            return float(self.counts[self.problem.seen].mean()) * self.compactness
-        return self.pool.n / int(self.problem.allowed.sum()) * self.compactness
-
     def _alignment_weights(self) -> Array:
         """(C,) kappa_j: the pull of a class's code; 1 for every class as printed in the paper.
 
-        A share of the evidence that an average class has, so that the scale is the same on every data set, plus a
-        floor that vanishes with the size of the pool: a handful of samples must not drag a prototype to themselves.
-        Divided by the length of the first z_j D_v, so that every description pulls alike.
+        That of the evidence, divided by the length of the first z_j D_v, so that every description pulls alike.
         """
         scale = self.choices.alignment_scale
         if scale is None:
             return np.ones(self.problem.n_classes)
-        seen, e = self.problem.seen, self.expected
+        seen, evidence = self.problem.seen, self.evidence
         labels = self.counts[seen].mean() if seen.any() else 0.0
-        pull = np.where(seen, scale * labels * self.compactness, self.pull_of(e))
+        pull = np.where(seen, scale * labels * evidence.compactness, evidence.pull(evidence.expected))
         lengths = np.linalg.norm(self.start.Z @ self.start.D_v, axis=1) if self.choices.unit else np.ones(len(seen))
         return np.maximum(pull / np.maximum(lengths, 1e-3), np.finfo(np.float64).tiny)
 
-    def pull_of(self, evidence: float) -> float:
-        scale = self.choices.alignment_scale or 0.0
-        return scale * evidence + (self._small_pool_pull if self.choices.unit else 0.0)
-
-    @property
-    def _small_pool_pull(self) -> float:
-        return SMALL_POOL_PULL / (1 + self.expected) ** 3
-
-    def _evidence_share(self) -> float:
-        """0 to 1: how much of what pulls on an unseen class is samples, and so can teach the super-prototypes.
-
-        The rest is its description's own prediction, made from these super-prototypes.
-        """
+    def _teaching_share(self) -> float:
+        """How much unseen classes count in the super-prototypes, 0 to 1; fully in the paper, not without a pool."""
         if not self.choices.unit:
             return 1.0
-        return 0.0 if self.pool is None else self.expected / (self.expected + self._small_pool_pull)
+        return 0.0 if self.pool is None else self.evidence.share
 
     def _code_ridge(self) -> float:
         """The ridge of the codes in units of the mean eigenvalue of their normal matrix at the start."""
@@ -190,23 +154,19 @@ class Assembly:
         choices, allowed = self.choices, self.problem.allowed
         levels = np.unique(self.problem.seen[allowed], return_inverse=True)[1]
         f = 0.0 if choices.prior is None or choices.temperature == 0 else choices.relaxation
-        f *= self.expected / (1 + self.expected) * (1 - self.presence.certainty)
+        f *= self.evidence.expected / (1 + self.evidence.expected) * (1 - self.presence.certainty)
         f *= self._evenness() if self._estimates_prior and f > 0 else 1.0
         kind = "two-level" if self._estimates_prior else "fixed"
         lets_go = self._estimates_prior and f > 0 and not self._is_generalized()
         return Softness(self.temperature, f, kind, levels, SHARE_PSEUDO_COUNT, lets_go, self._own_vote())
 
     def _own_vote(self) -> float:
-        """What a sample adds to <x, p_j> by being part of p_j = normalize(beta sums_j + pull): beta / its length.
-
-        In the generalized setting the unseen classes' advantage makes up for it.
-        """
+        """What is taken back of a sample's own vote; not among seen classes, where an advantage makes up for it."""
         choices = self.choices
         if self.pool is None or not self.is_soft or choices.discriminative > 0 or self._is_generalized():
             return 0.0
-        length = choices.beta * self.expected + self.pull_of(self.expected)
-        taken_back = (1 - choices.own_vote) * choices.beta
-        return float(min(taken_back / max(length, NO_LENGTH), MOST_TAKEN_BACK * self.temperature))
+        taken_back = (1 - choices.own_vote) * self.evidence.own_vote(choices.beta)
+        return min(taken_back, MOST_TAKEN_BACK * self.temperature)
 
     @property
     def _estimates_prior(self) -> bool:
@@ -239,7 +199,7 @@ class Assembly:
         if not self.sums[~seen].any():
             return [self.start]
         moved = P.copy()
-        moved[~seen] = normalized(self.pull_of(self.expected) * P[~seen] + self.sums[~seen], P[~seen])
+        moved[~seen] = normalized(self.evidence.pull(self.evidence.expected) * P[~seen] + self.sums[~seen], P[~seen])
         return [self.start, self.start._replace(P=moved)]
 
     def _start(self) -> State:
