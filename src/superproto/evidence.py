@@ -53,7 +53,7 @@ def measure_evidence(assembly: Assembly) -> Evidence:
     compactness = max(SMALLEST, _compactness(assembly))
     rows = assembly.counts[problem.seen].mean() if pool is None else pool.n / int(problem.allowed.sum())
     expected = float(rows) * compactness
-    floor = SMALL_POOL_PULL / (1 + expected) ** 3 if choices.unit else 0.0
+    floor = SMALL_POOL_PULL / (1 + expected) ** 2 if choices.unit else 0.0
     return Evidence(compactness, expected, choices.alignment_scale or 0.0, floor)
 
 
