@@ -150,15 +150,20 @@ class Assembly:
         return spectrum_of_gram(grams[0] if len(grams) == 1 else grams[0] + grams[1])
 
     def _softness(self) -> Softness:
-        """f = relaxation * e / (1 + e) * evenness: class sizes are held to the prior if the pool bears it out."""
+        """f = relaxation * e / (1 + e) * evenness: class sizes are held to the prior if the pool bears it out.
+
+        Own votes are taken back as far: a few classes have longer sums, in which a sample counts for less.
+        """
         choices, allowed = self.choices, self.problem.allowed
         levels = np.unique(self.problem.seen[allowed], return_inverse=True)[1]
         f = 0.0 if choices.prior is None or choices.temperature == 0 else choices.relaxation
         f *= self.evidence.expected / (1 + self.evidence.expected) * (1 - self.presence.certainty)
-        f *= self._evenness() if self._estimates_prior and f > 0 else 1.0
+        even = self._evenness() if self._estimates_prior and f > 0 else 1.0
+        f *= even
         kind = "two-level" if self._estimates_prior else "fixed"
         lets_go = self._estimates_prior and f > 0 and not self._is_generalized()
-        return Softness(self.temperature, f, kind, levels, SHARE_PSEUDO_COUNT, lets_go, self._own_vote())
+        own = self._own_vote() * even
+        return Softness(self.temperature, f, kind, levels, SHARE_PSEUDO_COUNT, lets_go, own)
 
     def _own_vote(self) -> float:
         """What is taken back of a sample's own vote; not among seen classes, where an advantage makes up for it."""
