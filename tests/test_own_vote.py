@@ -55,6 +55,16 @@ def test_it_is_for_soft_assignment_to_unseen_classes(setting, parameters):
     np.testing.assert_array_equal(models[0].visual_prototypes_, models[1].visual_prototypes_)
 
 
+@pytest.mark.parametrize("prior", ["estimated", "uniform", None])
+@pytest.mark.filterwarnings("ignore:.*received no sample", "ignore:.*hold.* few")
+def test_own_votes_count_in_a_pool_of_one_class(prior):
+    """Its sums are long: a sample is a small part of them, and taking more back would tear the class apart."""
+    task = make_task(n_seen=20, n_unseen=8, separation=2.0, random_state=0)
+    rows = np.flatnonzero(~task.asked | (task.truth == task.unseen_classes[0]))
+    fits = [HPL(own_vote=v, prior=prior).fit(task.X[rows], task.y[rows], semantics=task.semantics) for v in (0.0, 1.0)]
+    np.testing.assert_allclose(fits[0].visual_prototypes_, fits[1].visual_prototypes_, atol=1e-10)
+
+
 def test_labels_are_the_largest_scores():
     _, asked, model = fitted(1, 0.0)
     task, rows = small_pool(1)

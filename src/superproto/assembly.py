@@ -158,12 +158,12 @@ class Assembly:
         levels = np.unique(self.problem.seen[allowed], return_inverse=True)[1]
         f = 0.0 if choices.prior is None or choices.temperature == 0 else choices.relaxation
         f *= self.evidence.expected / (1 + self.evidence.expected) * (1 - self.presence.certainty)
-        even = self._evenness() if self._estimates_prior and f > 0 else 1.0
-        f *= even
+        own = self._own_vote()
+        even = self._evenness() if f > 0 or own > 0 else 1.0
+        f *= even if self._estimates_prior else 1.0
         kind = "two-level" if self._estimates_prior else "fixed"
         lets_go = self._estimates_prior and f > 0 and not self._is_generalized()
-        own = self._own_vote() * even
-        return Softness(self.temperature, f, kind, levels, SHARE_PSEUDO_COUNT, lets_go, own)
+        return Softness(self.temperature, f, kind, levels, SHARE_PSEUDO_COUNT, lets_go, own * even)
 
     def _own_vote(self) -> float:
         """What is taken back of a sample's own vote; not among seen classes, where an advantage makes up for it."""

@@ -19,7 +19,7 @@ SMALLEST = 1e-6
 
 
 class Evidence(NamedTuple):
-    """R, how ``compact`` a class is; e, the pull ``expected`` on a class of average size.
+    """R, the ``compactness`` of a class; e, the pull ``expected`` on one of average size.
 
     Descriptions pull with a ``scale`` of the evidence and a ``floor``, which vanishes with the size of the pool: a
     handful of samples must not drag a prototype to themselves.
