@@ -47,8 +47,11 @@ def test_the_prior_is_let_go_once_and_only_when_few_labels_change():
 
 @pytest.mark.filterwarnings("ignore:.*received no sample")
 def test_large_classes_keep_their_samples(monkeypatch):
+    hard = {"n_seen": 30, "n_unseen": 10, "n_features": 60, "samples_per_class": 80, "separation": 0.4}
+    made = [make_task(n_attributes=20, attribute_noise=0.3, random_state=seed, **hard) for seed in range(4)]
+    tasks = [task.with_pool("shifted-prior", imbalance=5, seed=seed) for seed, task in enumerate(made)]
+
     def accuracies():
-        tasks = [uneven(seed=seed) for seed in range(4)]
         found = [sweeps_of(task)[1].transduction_[task.asked] for task in tasks]
         return np.mean([per_class_accuracy(task.truth[task.asked], labels) for task, labels in zip(tasks, found)])
 

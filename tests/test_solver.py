@@ -210,10 +210,10 @@ def pool_of(X):
     return Samples(ArrayRows(X), Metric())
 
 
-@pytest.mark.parametrize("own", [0.0, 0.1, 2.0])
+@pytest.mark.parametrize("own", [[0.0, 0.0, 0.0], [0.1, 0.1, 0.1], [2.0, 0.3, 0.0]])
 @pytest.mark.parametrize("f", [0.0, 0.5, 0.9])
 def test_soft_assignment_is_the_minimum_of_its_objective(f, own):
-    rng = np.random.default_rng(1)
+    own, rng = np.array(own), np.random.default_rng(1)
     X, P, T = rng.normal(size=(30, 4)), rng.normal(size=(3, 4)), 0.2
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     prior = np.array([0.5, 0.3, 0.2])
@@ -224,7 +224,7 @@ def test_soft_assignment_is_the_minimum_of_its_objective(f, own):
     def value(Q):
         c = Q.sum(axis=0)
         held = r * (c * np.log(c / (30 * prior))).sum()
-        return -(Q * S).sum() + T * (Q * np.log(Q)).sum() + own / 2 * (Q**2).sum() + held
+        return -(Q * S).sum() + T * (Q * np.log(Q)).sum() + (own / 2 * Q**2).sum() + held
 
     Q = np.full(S.shape, 1 / 3)
     for _ in range(4000):
@@ -242,22 +242,31 @@ def test_soft_assignment_is_the_minimum_of_its_objective(f, own):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("spread", [0.1, 3.0, 40.0])
-@pytest.mark.parametrize("rate", [0.01, 2.0, 50.0])
-def test_shares_are_found_for_every_rate(rate, spread, dtype):
-    """log q + rate q - log w is the same for all classes of a row that have anything."""
+@pytest.mark.parametrize("rates", [np.full(40, 0.01), np.full(40, 2.0), np.full(40, 50.0), np.geomspace(1e-3, 50, 40)])
+def test_shares_are_found_for_every_rate(rates, spread, dtype):
+    """log q_j + rate_j q_j - log w_j is the same for all classes of a row that have anything."""
     logs = spread * np.random.default_rng(0).normal(size=(300, 40))
     logs -= logs.max(axis=1, keepdims=True)
     logs[0] = np.log(1e-30) * (np.arange(40) > 0)
     logs[1] = 0.0
-    q, worth = passes.shares(np.exp(logs).astype(dtype), rate)
+    q, worth = passes.shares(np.exp(logs).astype(dtype), rates)
     precision = 1e-3 if dtype == np.float32 else 1e-9
     np.testing.assert_allclose(q.sum(axis=1), 1, atol=precision)
     logs, q = np.maximum(logs, np.log(np.finfo(dtype).tiny)), q.astype(np.float64)
-    level = np.where(q > 1e-6, np.log(np.maximum(q, 1e-300)) + rate * q - logs, np.nan)
-    assert (np.nanmax(level, axis=1) - np.nanmin(level, axis=1)).max() < precision * (1 + rate)
-    here = np.where(q > 0, q * (logs - np.log(np.maximum(q, 1e-300))) - rate / 2 * q**2, 0).sum(axis=1)
-    np.testing.assert_allclose(worth, here, atol=precision * (1 + rate))
-    np.testing.assert_allclose(q[1], 1 / 40, atol=precision)
+    level = np.where(q > 1e-6, np.log(np.maximum(q, 1e-300)) + rates * q - logs, np.nan)
+    assert (np.nanmax(level, axis=1) - np.nanmin(level, axis=1)).max() < precision * (1 + rates.max())
+    here = np.where(q > 0, q * (logs - np.log(np.maximum(q, 1e-300))) - rates / 2 * q**2, 0).sum(axis=1)
+    np.testing.assert_allclose(worth, here, atol=precision * (1 + rates.max()))
+    if np.ptp(rates) == 0:
+        np.testing.assert_allclose(q[1], 1 / 40, atol=precision)
+
+
+def test_classes_without_own_votes_are_a_softmax():
+    weights, rates = np.random.default_rng(0).random((20, 5)), np.array([3.0, 0.0, 0.0, 0.0, 0.0])
+    q, _ = passes.shares(weights, rates)
+    softmax = weights[:, 1:] / weights[:, 1:].sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(q[:, 1:] / (1 - q[:, :1]), softmax, atol=1e-7)
+    assert (q[:, 0] < weights[:, 0] / weights.sum(axis=1)).all()
 
 
 def test_prior_updates_are_minima_of_their_families():

@@ -10,7 +10,7 @@ import numpy as np
 from superproto import generalized, presence
 from superproto.choices import Choices
 from superproto.errors import UserError
-from superproto.evidence import measure_evidence
+from superproto.evidence import measure_compactness, measure_evidence
 from superproto.inputs import Problem
 from superproto.rows import Array, Rows
 from superproto.samples import Samples, labeled_and_pool
@@ -19,14 +19,12 @@ from superproto.solver.blocks import Spectrum, spectrum_of_gram, spectrum_of_row
 from superproto.solver.formulations import Bidirectional, Formulation, Given, Published, State
 from superproto.solver.soft import Softness, Spherical
 from superproto.solver.spherical import normalized
-from superproto.solver.transport import evenness
 from superproto.warm import continued
 from superproto.whitening import Metric, unit_rows
 
 # Set by hand on validation classes of the four packs (docs/decisions.md, 8); none of them is tuned per data set.
 SHARE_PSEUDO_COUNT = 20.0
 CENTERED_RIDGE = 0.3
-EVENNESS = (0.6, 0.85)
 # In temperatures: what is taken back must not lift classes that float32's exponentials have lost (they end at 87).
 MOST_TAKEN_BACK = 50.0
 # What a label is worth against a sample that the pool is thought to have.
@@ -58,11 +56,12 @@ class Assembly:
         self.A = describe(problem.semantics, centered=choices.unit)
         self.ridge = CENTERED_RIDGE if choices.unit else start.RIDGE
         self.is_soft = choices.unit and choices.temperature > 0
-        self.evidence = measure_evidence(self)
-        self.temperature = choices.temperature * self.evidence.compactness
-        self.gamma = choices.gamma * self._teaching_share()
+        self.compactness = measure_compactness(self)
+        self.temperature = choices.temperature * self.compactness
         self.start = self._start()
         self.presence = self._presence()
+        self.evidence = measure_evidence(self)
+        self.gamma = choices.gamma * self._teaching_share()
         self.model = self.formulation(self._given())
         if self.is_soft and self._is_generalized():
             self.model, self.start = generalized.settle(self, self.model)
@@ -111,10 +110,13 @@ class Assembly:
         return np.maximum(pull / np.maximum(lengths, 1e-3), np.finfo(np.float64).tiny)
 
     def _teaching_share(self) -> float:
-        """How much unseen classes count in the super-prototypes, 0 to 1; fully in the paper, not without a pool."""
+        """How much unseen classes count in the super-prototypes, 0 to 1; fully in the paper, not without a pool.
+
+        Nor where few of them are there: what the others have found is no class.
+        """
         if not self.choices.unit:
             return 1.0
-        return 0.0 if self.pool is None else self.evidence.share
+        return 0.0 if self.pool is None else self.evidence.share * self.presence.evenness
 
     def _code_ridge(self) -> float:
         """The ridge of the codes in units of the mean eigenvalue of their normal matrix at the start."""
@@ -150,51 +152,37 @@ class Assembly:
         return spectrum_of_gram(grams[0] if len(grams) == 1 else grams[0] + grams[1])
 
     def _softness(self) -> Softness:
-        """f = relaxation * e / (1 + e) * evenness: class sizes are held to the prior if the pool bears it out.
-
-        Own votes are taken back as far: a few classes have longer sums, in which a sample counts for less.
-        """
+        """f = relaxation * e / (1 + e) * evenness: class sizes are held to the prior if the pool bears it out."""
         choices, allowed = self.choices, self.problem.allowed
         levels = np.unique(self.problem.seen[allowed], return_inverse=True)[1]
         f = 0.0 if choices.prior is None or choices.temperature == 0 else choices.relaxation
         f *= self.evidence.expected / (1 + self.evidence.expected) * (1 - self.presence.certainty)
-        own = self._own_vote()
-        even = self._evenness() if f > 0 or own > 0 else 1.0
-        f *= even if self._estimates_prior else 1.0
+        f *= self.presence.evenness if self._estimates_prior else 1.0
         kind = "two-level" if self._estimates_prior else "fixed"
         lets_go = self._estimates_prior and f > 0 and not self._is_generalized()
-        return Softness(self.temperature, f, kind, levels, SHARE_PSEUDO_COUNT, lets_go, own * even)
+        return Softness(self.temperature, f, kind, levels, SHARE_PSEUDO_COUNT, lets_go, *self._own_votes())
 
-    def _own_vote(self) -> float:
-        """What is taken back of a sample's own vote; not among seen classes, where an advantage makes up for it."""
+    def _own_votes(self) -> tuple[float, float]:
+        """Which part of own votes is taken back; not among seen classes, where an advantage makes up for it. And what
+        at most: in a pool of all classes a small one is one that was predicted badly, and not smaller than the others.
+        """
         choices = self.choices
         if self.pool is None or not self.is_soft or choices.discriminative > 0 or self._is_generalized():
-            return 0.0
-        taken_back = (1 - choices.own_vote) * self.evidence.own_vote(choices.beta)
-        return min(taken_back, MOST_TAKEN_BACK * self.temperature)
+            return 0.0, 0.0
+        part, average = 1 - choices.own_vote, self.evidence.own_vote(choices.beta)
+        return part, min(part * average / max(self.presence.evenness, 0.01), MOST_TAKEN_BACK * self.temperature)
 
     @property
     def _estimates_prior(self) -> bool:
         return isinstance(self.choices.prior, str) and self.choices.prior == "estimated"
 
     def _presence(self) -> presence.Presence:
-        """Which candidates the pool has, where that is to be found out."""
-        if self.is_soft and self._estimates_prior:
-            return presence.measure_presence(self)
-        return presence.Presence(0.0, np.zeros(int(self.problem.allowed.sum())))
-
-    def _evenness(self) -> float:
-        """0 to 1: do the candidates look equally frequent at the start? From exp(entropy) of the free class shares.
-
-        On validation classes this is above 0.85 of the candidates when all are there, about 0.75 when half are, and
-        below 0.6 when a few are: a prior would then tear those few apart.
-        """
-        if self.pool is None or self._is_generalized():
-            return 1.0
-        columns = np.flatnonzero(self.problem.allowed)
-        free = self.pool.assign(self.start.P[columns], np.zeros(len(columns)), self.temperature)
-        low, high = EVENNESS
-        return float(np.clip((evenness(free.masses / free.masses.sum()) - low) / (high - low), 0.0, 1.0))
+        """Which candidates the pool has; with a prior that somebody gave all count alike."""
+        nothing = presence.Presence(0.0, np.zeros(int(self.problem.allowed.sum())), 1.0)
+        if not self.is_soft or self.pool is None:
+            return nothing
+        found = presence.measure_presence(self)
+        return found if self._estimates_prior else nothing._replace(evenness=found.evenness)
 
     # -- the start -------------------------------------------------------------------------------------------------
 
@@ -229,6 +217,7 @@ class Assembly:
             P=P, Z=self._first_codes(P, D_v, D_c), D_v=D_v, D_c=D_c, labels=np.zeros(0, dtype=np.int64),
             masses=np.zeros(len(P)), sums=np.zeros_like(P), log_scaling=np.zeros(columns),
             prior=self._first_prior(columns), confusion=0.0, hold=1.0, settled=False,
+            own=np.zeros(len(P)),
         )  # fmt: skip
         if isinstance(choices.init, str):
             return first

@@ -79,6 +79,7 @@ def merged(state: State, parents: Array) -> State:
         labels=parents[state.labels],
         masses=masses,
         sums=sums,
+        own=state.own[:n_classes],
     )
 
 
@@ -89,5 +90,5 @@ def _expanded(state: State, parents: Array, allowed: Array, P: Array) -> State:
     shares = state.prior[chosen] / parts[allowed[parents]]
     return state._replace(
         P=P, Z=state.Z[parents], labels=np.zeros(0, dtype=np.int64), masses=np.zeros(len(P)), sums=np.zeros_like(P),
-        log_scaling=state.log_scaling[chosen], prior=shares, confusion=0.0,
+        log_scaling=state.log_scaling[chosen], prior=shares, confusion=0.0, own=np.zeros(len(P)),
     )  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from superproto.assembly import Assembly
 
-# Set by hand on validation classes of the four packs (docs/decisions.md, 8 and 21); not tuned per data set.
+# Set by hand on validation classes of the four packs (docs/decisions.md, 8 and 22); not tuned per data set.
 SMALL_POOL_PULL = 100.0
 SMALLEST = 1e-6
 
@@ -21,8 +21,8 @@ SMALLEST = 1e-6
 class Evidence(NamedTuple):
     """R, the ``compactness`` of a class; e, the pull ``expected`` on one of average size.
 
-    Descriptions pull with a ``scale`` of the evidence and a ``floor``, which vanishes with the size of the pool: a
-    handful of samples must not drag a prototype to themselves.
+    Descriptions pull with a ``scale`` of the evidence and a ``floor``, which vanishes with the size of the pool, sooner
+    where all classes seem to be there: a handful of samples must not drag a prototype to themselves.
     """
 
     compactness: float
@@ -43,28 +43,27 @@ class Evidence(NamedTuple):
         return self.expected / (self.expected + self.floor)
 
     def own_vote(self, beta: float) -> float:
-        """What a sample adds to <x, p_j> by being part of p_j = normalize(beta sums_j + pull): beta / its length."""
+        """What a sample adds to <x, p_j> by being part of p_j = normalize(beta sums_j + pull), in an average class."""
         return beta / max(beta * self.expected + self.pull(self.expected), SMALLEST)
 
 
 def measure_evidence(assembly: Assembly) -> Evidence:
     """From the labeled rows and the size of the pool; without a pool e is that of the labels."""
-    choices, problem, pool = assembly.choices, assembly.problem, assembly.pool
-    compactness = max(SMALLEST, _compactness(assembly))
+    choices, problem, pool, compactness = assembly.choices, assembly.problem, assembly.pool, assembly.compactness
     rows = assembly.counts[problem.seen].mean() if pool is None else pool.n / int(problem.allowed.sum())
     expected = float(rows) * compactness
-    floor = SMALL_POOL_PULL / (1 + expected) ** 2 if choices.unit else 0.0
+    floor = SMALL_POOL_PULL / (1 + expected) ** (2 + assembly.presence.evenness) if choices.unit else 0.0
     return Evidence(compactness, expected, choices.alignment_scale or 0.0, floor)
 
 
-def _compactness(assembly: Assembly) -> float:
+def measure_compactness(assembly: Assembly) -> float:
     """Median length of a seen class's mean; where none is seen, of the classes as the descriptions part the pool."""
     seen = assembly.problem.seen
     if seen.any():
-        return float(np.median(np.linalg.norm(assembly.sums[seen], axis=1) / assembly.counts[seen]))
+        return max(SMALLEST, float(np.median(np.linalg.norm(assembly.sums[seen], axis=1) / assembly.counts[seen])))
     assert assembly.pool is not None
     columns = np.flatnonzero(assembly.problem.allowed)
     first = assembly.pool.assign(assembly.A[columns], np.zeros(len(columns)), 0.0)
     there = first.masses > 1
     lengths = np.linalg.norm(first.sums[there], axis=1) / first.masses[there]
-    return float(np.median(lengths)) if there.any() else 1.0
+    return max(SMALLEST, float(np.median(lengths))) if there.any() else 1.0

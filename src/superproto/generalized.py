@@ -75,7 +75,7 @@ def settle(assembly: Assembly, model: Formulation) -> tuple[Formulation, State]:
     for _ in range(3):
         state = model.assign(state)
     unseen = ~problem.seen & problem.allowed
-    evidence = float(state.masses[unseen].sum()) / int(unseen.sum()) * assembly.evidence.compactness
+    evidence = float(state.masses[unseen].sum()) / int(unseen.sum()) * assembly.compactness
     pull = assembly.evidence.pull(evidence)
     b0 = float(given.offset[unseen][0])
     offset = given.offset.copy()

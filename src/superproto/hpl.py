@@ -52,7 +52,7 @@ class HPL(ZeroShotEstimator):
     super-prototypes carry knowledge between them. With the defaults the objective is
 
         J = - sum_labeled <x_i, p_y>
-            + gamma [ - sum_pool Q_ij <x_i, p_j> + T sum Q log Q + v/2 |Q|^2 + r KL(Q'1 || N prior) ]
+            + gamma [ - sum_pool Q_ij <x_i, p_j> + T sum Q log Q + sum v_j Q_ij^2 / 2 + r KL(Q'1 || N prior) ]
             + sum_j kappa_j ( |p_j - z_j D_v|^2 + lam |a_j - z_j D_c|^2 ) / 2,        |p_j| = 1,
 
     minimized block by block, each block exactly, so it never rises. :meth:`as_published` is the paper to the letter.

@@ -59,6 +59,8 @@ def sums_by_class(rows: Array, labels: Array, weights: Array, n_classes: int) ->
 # Below it the square of a float32 number is zero.
 SMALLEST = 1e-15
 NEWTON_STEPS = 60
+# A rate whose effect no float32 shows, for classes that have none: its logarithm is needed.
+SLOWEST = 1e-9
 # Entries that are worked on at once, so that they stay in the processor's cache.
 BLOCK_ENTRIES = 2**18
 
@@ -192,7 +194,7 @@ def hard(
 
 def soft(
     chunk: Array, scale: Array, shift: Array, *,
-    folded: Array, offset: Array, bias: Array, temperature: float, own: float, with_sums: bool,
+    folded: Array, offset: Array, bias: Array, temperature: float, own: Array, with_sums: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Softmax at a temperature: labels | masses, value, sums Q s x, sums Q b; ``own`` is that of :func:`shares`."""
     (found,) = scores(chunk, scale, shift, folded=folded, offset=offset)
@@ -216,7 +218,7 @@ def exponentials(found: Array, bias: Array, temperature: float) -> tuple[Array, 
 
 def soft_sums(
     chunk: Array, scale: Array, shift: Array, kernel: Array, top: Array, *,
-    factor: Array | None, temperature: float, own: float, with_sums: bool,
+    factor: Array | None, temperature: float, own: Array, with_sums: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     """The answer of :func:`soft` from exponentials that are known, each to be taken times its class's factor."""
     xp = namespace(chunk)
@@ -232,25 +234,26 @@ def soft_sums(
     return labels, masses, value, weights.T @ chunk, shifts
 
 
-def shares(weights: Array, rate: float) -> tuple[Array, Array]:
-    """Rows q that maximize <q, log w> - <q, log q> - rate |q|^2 / 2 on the simplex, and (N,) these maxima.
+def shares(weights: Array, rates: Array) -> tuple[Array, Array]:
+    """Rows q that maximize <q, log w> - <q, log q> - sum_j rate_j q_j^2 / 2 on the simplex, and (N,) these maxima.
 
-    w / sum at rate 0; the largest entry of q is that of w at every rate.
+    w / sum at rates 0; where all classes have one rate, the largest entry of q is that of w.
     """
     xp = namespace(weights)
-    if rate == 0:
+    if not rates.any():
         norm = xp.sum(weights, axis=1)
         return weights / norm[:, None], xp.log(norm)
     q, worth = xp.empty_like(weights), xp.empty_like(weights[:, 0])
     length = max(1, BLOCK_ENTRIES // weights.shape[1])
+    local = like(np.maximum(rates, SLOWEST), weights)
     for start in range(0, weights.shape[0], length):
         rows = slice(start, start + length)
-        q[rows, :], worth[rows] = _shares(weights[rows, :], rate)
+        q[rows, :], worth[rows] = _shares(weights[rows, :], local)
     return q, worth
 
 
-def _shares(weights: Array, rate: float) -> tuple[Array, Array]:
-    """log q_j + rate q_j = log w_j + a, one a for each row: Newton's method for log(q / w) and a at once.
+def _shares(weights: Array, rates: Array) -> tuple[Array, Array]:
+    """log q_j + rate_j q_j = log w_j + a, one a for each row: Newton's method for log(q / w) and a at once.
 
     It comes from above after its first step, and starts where a has its value for w / sum.
     """
@@ -258,13 +261,13 @@ def _shares(weights: Array, rate: float) -> tuple[Array, Array]:
     tiny = float(xp.finfo(weights.dtype).smallest_normal)
     norm = xp.sum(weights, axis=1)
     logs = xp.log(xp.clip(weights, tiny, None))
-    level = rate * xp.sum((weights / norm[:, None]) ** 2, axis=1) - xp.log(norm)
-    first = logs + (level + float(np.log(rate)))[:, None]
-    change = xp.log(xp.clip(xp.logaddexp(first, 0 * first), tiny, None)) - float(np.log(rate)) - logs
+    level = xp.sum(rates * (weights / norm[:, None]) ** 2, axis=1) - xp.log(norm)
+    first = logs + level[:, None] + xp.log(rates)
+    change = xp.log(xp.clip(xp.logaddexp(first, 0 * first), tiny, None)) - xp.log(rates) - logs
     q = weights * xp.exp(change)
     total = xp.sum(q, axis=1)
     for _ in range(NEWTON_STEPS):
-        slope = 1 + rate * q
+        slope = 1 + rates * q
         excess = change + slope - 1
         free = q / slope
         level = (1 - total + xp.sum(free * excess, axis=1)) / xp.sum(free, axis=1)
@@ -275,4 +278,4 @@ def _shares(weights: Array, rate: float) -> tuple[Array, Array]:
         if float(xp.max(total)) - 1 < 0.1 * float(xp.finfo(weights.dtype).eps) ** 0.5:
             break
     q = q / total[:, None]
-    return q, xp.log(total) - xp.sum(q * change, axis=1) - rate / 2 * xp.sum(q * q, axis=1)
+    return q, xp.log(total) - xp.sum(q * change, axis=1) - xp.sum(rates * q * q, axis=1) / 2

@@ -4,6 +4,9 @@ The candidates' shares of the pool are estimated at the start, by EM over probab
 tell: each seen class predicted without itself, among as many as there are candidates. EM starves classes whose
 predictions are poor, though they are there; how much is measured on the same labeled rows, which hold all their
 classes. Only where the pool's shares are far more concentrated than that is it taken to hold few classes.
+
+Between all and few, evenness says how far a pool is to be treated as one of all candidates. EM is too bold for that:
+plain shares at the start are compared with those of as many labeled rows.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 from superproto.rows import Array
 from superproto.samples import evenly
@@ -22,8 +26,11 @@ from superproto.solver.transport import evenness
 if TYPE_CHECKING:
     from superproto.assembly import Assembly
 
-# Set on validation classes with pools of 1, 2, 5, half and all of them (docs/decisions.md, 18).
+# Set on validation classes with pools of 1, 2, 5, half and all of them (docs/decisions.md, 18 and 22).
 FEW = (0.3, 0.5)
+EVEN = (0.85, 0.97)
+# The evenness that is expected where no seen class tells: that of CUB's.
+USUAL = 0.9
 PSEUDO_COUNT = 20.0
 SUBSETS = 4
 EM_ROUNDS = 200
@@ -31,27 +38,45 @@ ROWS, ENTRIES = 4000, 2**22
 
 
 class Presence(NamedTuple):
-    """0 to 1: how surely the pool holds few classes; (n,) the ``advantage`` of each candidate, 0 if it holds all."""
+    """0 to 1: how surely the pool holds few classes; (n,) the ``advantage`` of each candidate, 0 if it holds all.
+
+    ``evenness``, 0 to 1: whether candidates look as equally frequent as seen classes do among as many of their rows.
+    """
 
     certainty: float
     advantage: Array
+    evenness: float
 
 
 def measure_presence(assembly: Assembly) -> Presence:
-    """From the pool at the start and from the labeled rows; no advantage where seen classes are candidates too."""
-    problem, pool = assembly.problem, assembly.pool
+    """From the pool at the start and from the labeled rows; nothing is said where seen classes are candidates too."""
+    problem, pool, T = assembly.problem, assembly.pool, assembly.temperature
     columns = np.flatnonzero(problem.allowed)
-    nothing = Presence(0.0, np.zeros(len(columns)))
-    if pool is None or not problem.described or problem.seen.sum() < 2 or (problem.seen & problem.allowed).any():
-        return nothing
+    nobody = np.zeros(len(columns))
+    if pool is None or (problem.seen & problem.allowed).any():
+        return Presence(0.0, nobody, 1.0)
+    asked = pool.some(evenly(pool.n, _rows_for(len(columns)))).scores(assembly.start.P[columns])
+    if not problem.described or problem.seen.sum() < 2:
+        return Presence(0.0, nobody, _between(EVEN, plain_evenness(asked / T) / USUAL))
     known = _scores_of_seen(assembly, len(columns))
+    usual = float(np.mean([plain_evenness(scores[evenly(len(scores), len(asked))] / T) for scores, _ in known]))
+    even = _between(EVEN, plain_evenness(asked / T) / usual)
     sharpness = float(np.median([likeliest_sharpness(scores, own) for scores, own in known]))
-    expected = np.mean([evenness(shares(sharpness * scores)) for scores, _ in known])
-    some = pool.some(evenly(pool.n, _rows_for(len(columns))))
-    found = shares(sharpness * some.scores(assembly.start.P[columns]))
-    low, high = FEW
-    certainty = float(np.clip((high - evenness(found) / expected) / (high - low), 0.0, 1.0))
-    return Presence(certainty, certainty * np.log(len(columns) * found) / sharpness) if certainty > 0 else nothing
+    expected = float(np.mean([evenness(shares(sharpness * scores)) for scores, _ in known]))
+    found = shares(sharpness * asked)
+    certainty = 1 - _between(FEW, evenness(found) / expected)
+    return Presence(certainty, certainty * np.log(len(columns) * found) / sharpness if certainty > 0 else nobody, even)
+
+
+def plain_evenness(logits: Array) -> float:
+    """exp(entropy) / n of the mean softmax of rows (N, n)."""
+    return evenness(softmax(np.asarray(logits, dtype=np.float64), axis=1).mean(axis=0))
+
+
+def _between(bounds: tuple[float, float], value: float) -> float:
+    """0 at the lower bound and below, 1 at the upper one and above."""
+    low, high = bounds
+    return float(np.clip((value - low) / (high - low), 0.0, 1.0))
 
 
 def shares(logits: Array) -> Array:

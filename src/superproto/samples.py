@@ -27,7 +27,7 @@ DRIFT = 30.0
 class Assignment(NamedTuple):
     """An answer to ``assign``: (N,) labels, (n,) masses c = Q'1, (n, d) sums Q'X, and the value of the best Q.
 
-    value = sum_i max_j s_ij for T = 0, else max sum Q s - T Q log Q - own Q^2 / 2, with s_ij = <x_i, p_j> + bias_j;
+    value = sum_i max_j s_ij for T = 0, else max sum Q s - T Q log Q - own_j Q^2 / 2, with s_ij = <x_i, p_j> + bias_j;
     without own votes this is T sum_i log sum_j exp(s_ij / T).
     """
 
@@ -115,15 +115,16 @@ class Samples:
         return counts, self._into_metric(*add_up(found))
 
     def assign(
-        self, prototypes: Array, bias: Array, temperature: float, own: float = 0.0, with_sums: bool = True
+        self, prototypes: Array, bias: Array, temperature: float, own: Array | None = None, with_sums: bool = True
     ) -> Assignment:
         """The best assignment to prototypes (n, d), each with an advantage ``bias`` (n,): hard at T = 0, else soft.
 
-        ``own``: what a sample's own vote adds to its score, taken back where the assignment is soft.
+        ``own`` (n,): what a sample's own vote adds to its score in a class, taken back where the assignment is soft.
         Without sums, a soft answer that comes from remembered scores has no labels either.
         """
         if self.n == 0:
             return Assignment(np.zeros(0, dtype=np.int64), np.zeros(len(bias)), np.zeros_like(prototypes), 0.0)
+        own = np.zeros(len(bias)) if own is None else own
         remember = temperature > 0 and self._may_remember(prototypes)
         if remember and not with_sums:
             masses, value = self._remembered(prototypes, bias, temperature).answer(bias, own)
@@ -164,7 +165,7 @@ class Samples:
         cache.center(bias)
         return cache
 
-    def _visit_with(self, kernel: _Cache, bias: Array, own: float) -> Any:
+    def _visit_with(self, kernel: _Cache, bias: Array, own: Array) -> Any:
         factor = kernel.factor(bias)
         ask = partial(passes.soft_sums, factor=factor, temperature=kernel.temperature, own=own, with_sums=True)
         # What the factor leaves out of its exponent belongs to every row's top.
@@ -207,7 +208,7 @@ class _Cache:
         change = bias - self.bias
         return np.exp((change - change.max()) / self.temperature)
 
-    def answer(self, bias: Array, own: float) -> tuple[Array, float]:
+    def answer(self, bias: Array, own: Array) -> tuple[Array, float]:
         """Masses and value at a bias."""
         factor = self.factor(bias).astype(self.scores.dtype)
         masses, worth = np.zeros(len(bias)), 0.0
@@ -218,9 +219,9 @@ class _Cache:
         largest = float((bias - self.bias).max())
         return masses, float(self.top.sum(dtype=np.float64)) + len(self.top) * largest + self.temperature * worth
 
-    def _shares(self, part: slice, factor: Array, own: float) -> tuple[Array, Array]:
+    def _shares(self, part: slice, factor: Array, own: Array) -> tuple[Array, Array]:
         """(n,) what classes get of some rows, and what each row is worth; without own votes by two thin products."""
-        if own:
+        if own.any():
             shares, worth = passes.shares(self.exponentials[part] * factor, own / self.temperature)
             return shares.sum(axis=0, dtype=np.float64), worth
         norms = self.exponentials[part] @ factor

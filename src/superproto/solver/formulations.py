@@ -24,6 +24,7 @@ class State(NamedTuple):
     """The unknowns. Pool quantities are over all C classes, zero where a class is no candidate.
 
     ``hold`` is how firmly class sizes are held to the prior, 1 as at the start; ``settled`` once that was decided.
+    ``own`` is what is taken back of a sample's own vote for each class.
     """
 
     P: Array
@@ -38,6 +39,7 @@ class State(NamedTuple):
     confusion: float
     hold: float
     settled: bool
+    own: Array
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ SETTLED, LOOSE, BORNE_OUT = 0.03, 0.3, (0.97, 1.0)
 class Softness:
     """Temperature T, relaxation f, and the family in which the class prior is found.
 
-    ``own``: what a sample adds to its own score in the class that has it; taken back by own |Q|^2 / 2 in the objective.
+    ``own``: how much of a sample's own vote for a class is taken back, 0 to 1, and ``most_own`` what is at most.
     ``lets_go``: class sizes are held firmly only until classes have found their samples. ``weights`` (n,) share a
     class's prior among its prototypes; None: each class has one.
     """
@@ -31,6 +31,7 @@ class Softness:
     pseudo_count: float
     lets_go: bool = False
     own: float = 0.0
+    most_own: float = 0.0
     max_passes: int = 60
     weights: Array | None = None
 
@@ -48,6 +49,7 @@ class Spherical(Formulation):
         if given.pool is None:
             return state
         columns = np.flatnonzero(given.allowed)
+        state = state if len(state.labels) else self._with_first_votes(state, columns)
         P = self.stretch * state.P[columns]
         ceiling = state.confusion - float((state.sums[columns] * P).sum()) if len(state.labels) else np.inf
         found = transport.update_assignment(
@@ -57,7 +59,7 @@ class Spherical(Formulation):
             state.prior,
             state.log_scaling,
             soft.temperature,
-            soft.own,
+            state.own[columns],
             self._relaxation(state),
             ceiling,
             soft.max_passes,
@@ -80,10 +82,35 @@ class Spherical(Formulation):
             return state
         columns = np.flatnonzero(given.allowed)
         P = self.stretch * state.P[columns]
-        free = given.pool.assign(P, given.offset[columns], soft.temperature, soft.own, with_sums=False).masses
+        free = given.pool.assign(P, given.offset[columns], soft.temperature, state.own[columns], with_sums=False).masses
         low, high = BORNE_OUT
         borne_out = np.clip((transport.agreement(free / free.sum(), state.prior) - low) / (high - low), 0.0, 1.0)
         return state._replace(hold=float(LOOSE + (1 - LOOSE) * borne_out), settled=True)
+
+    def _with_first_votes(self, state: State, columns: Array) -> State:
+        """v_j for classes as large as they look at the start, where no prototype holds a vote yet."""
+        given, soft = self.given, self.softness
+        if given.pool is None or soft.own == 0:
+            return state
+        bias = given.offset[columns] + soft.temperature * state.log_scaling
+        first = given.pool.assign(self.stretch * state.P[columns], bias, soft.temperature)
+        own = np.zeros(len(state.P))
+        own[columns] = np.minimum(self._votes(first.sums, state, columns), soft.most_own)
+        return state._replace(own=own)
+
+    def _with_fewer_votes(self, state: State, members: Array) -> State:
+        """v_j as the class has grown; it only falls, so the objective cannot rise."""
+        if self.softness.own == 0:
+            return state
+        own = state.own.copy()
+        own[members] = np.minimum(own[members], self._votes(state.sums[members], state, members))
+        return state._replace(own=own)
+
+    def _votes(self, sums: Array, state: State, members: Array) -> Array:
+        target, given = state.Z[members] @ state.D_v, self.given
+        reached = given.sums[members] + given.pool_weight[members, None] * sums
+        pulled = spherical.pulls(reached, target, given.beta, given.kappa[members])
+        return self.softness.own * spherical.own_votes(pulled, given.beta)
 
     def _relaxation(self, state: State) -> float:
         return self.softness.relaxation * state.hold
@@ -132,7 +159,7 @@ class Spherical(Formulation):
                 P[inside] = spherical.update_discriminative(
                     spectrum, sums[inside], target[inside], given.beta, kappa[inside], given.discriminative, P[inside]
                 )
-        return state._replace(P=P)
+        return self._with_fewer_votes(state._replace(P=P), members)
 
     def misalignment(self, state: State) -> Array:
         return super().misalignment(state) / 2

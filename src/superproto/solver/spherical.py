@@ -17,7 +17,17 @@ def normalized(rows: Array, fallback: Array) -> Array:
 
 def update_prototypes(sums: Array, target: Array, beta: float, kappa: Array, P_old: Array) -> Array:
     """p_j = normalize(beta sums_j + kappa_j z_j D_v): the exact minimizer, J being linear on the sphere."""
-    return normalized(beta * sums + kappa[:, None] * target, P_old)
+    return normalized(pulls(sums, target, beta, kappa), P_old)
+
+
+def pulls(sums: Array, target: Array, beta: float, kappa: Array) -> Array:
+    """(n, d) beta sums_j + kappa_j z_j D_v: all that pulls on a prototype."""
+    return np.asarray(beta * sums + kappa[:, None] * target)
+
+
+def own_votes(pulled: Array, beta: float) -> Array:
+    """(n,) beta / |pull|: what a sample adds to <x, p_j> by being part of p_j."""
+    return np.asarray(beta / np.maximum(np.linalg.norm(pulled, axis=1), np.finfo(np.float64).tiny))
 
 
 def update_discriminative(

@@ -1,9 +1,9 @@
 """Soft assignment towards a class prior: semi-relaxed entropic transport, in the log domain, certified.
 
-    Q = argmin  -<Q, S> + T sum Q log Q + v/2 |Q|^2 + r KL(Q'1 || N pi),     rows of Q sum to 1,     f = r / (r + T)
+    Q = argmin  -<Q, S> + T sum Q log Q + sum v_j Q_ij^2 / 2 + r KL(Q'1 || N pi),  rows of Q sum to 1,   f = r / (r + T)
 
-S_ij = <x_i, p_j> + b_j, b a fixed advantage per class. v is what a sample that a class has wholly adds to its own
-score there, being part of the prototype: at the minimum Q_ij ~ exp((S_ij - v Q_ij) / T + g_j), without that vote.
+S_ij = <x_i, p_j> + b_j, b a fixed advantage per class. v_j is what a sample that a class has wholly adds to its own
+score there, being part of the prototype: at the minimum Q_ij ~ exp((S_ij - v_j Q_ij) / T + g_j), without that vote.
 
 Only n-vectors travel: g, the log-scaling of the columns. f = 0 is the free softmax, f = 1 a balanced assignment.
 """
@@ -43,7 +43,7 @@ def update_assignment(
     prior: Array,
     g: Array,
     T: float,
-    own: float,
+    own: Array,
     f: float,
     ceiling: float,
     max_passes: int,
