@@ -93,10 +93,10 @@ def _rotated(X: Array, rng: np.random.Generator) -> Array:
 
 CONDITIONS: tuple[Condition, ...] = (
     Condition("classes in the pool", "all", 1, _as_it_is),
-    Condition("classes in the pool", "half", 3, _present(0.5)),
-    Condition("classes in the pool", "5", 3, _present(5)),
-    Condition("classes in the pool", "1", 5, _present(1)),
-    *(Condition("largest to smallest class", f"{ratio}:1", 3, _uneven(ratio)) for ratio in (5, 20, 50)),
+    Condition("classes in the pool", "half", 10, _present(0.5)),
+    Condition("classes in the pool", "5", 10, _present(5)),
+    Condition("classes in the pool", "1", 10, _present(1)),
+    *(Condition("largest to smallest class", f"{ratio}:1", 10, _uneven(ratio)) for ratio in (5, 20, 50)),
     *(Condition("attribute noise", f"{scale} sd", 3, _noisy(scale)) for scale in (0.5, 1.0)),
     Condition("features", "scaled by 1000", 1, _features(lambda X, rng: 1000 * X)),
     Condition("features", "rotated", 1, _features(_rotated)),
