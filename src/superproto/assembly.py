@@ -187,13 +187,17 @@ class Assembly:
     # -- the start -------------------------------------------------------------------------------------------------
 
     def first_states(self) -> list[State]:
-        """Where the loop may begin: at the predictions; where unseen classes have labels, also at these."""
+        """Where the loop may begin: at the predictions; where unseen classes have labels, also at these.
+
+        Both with the same own votes to take back, so that their objectives compare.
+        """
         seen, P = self.problem.seen, self.start.P
         if not self.sums[~seen].any():
             return [self.start]
+        start = self.model.with_first_votes(self.start)
         moved = P.copy()
         moved[~seen] = normalized(self.evidence.pull(self.evidence.expected) * P[~seen] + self.sums[~seen], P[~seen])
-        return [self.start, self.start._replace(P=moved)]
+        return [start, start._replace(P=moved)]
 
     def _start(self) -> State:
         """Seen prototypes are class means; unseen ones are predicted from descriptions, or these."""

@@ -151,6 +151,10 @@ class Formulation(ABC):
             D_c = solve(state.D_c, Z_c.T @ state.Z, Z_c.T @ given.A, tol, max_sweeps)
         return state._replace(D_v=D_v, D_c=D_c)
 
+    def with_first_votes(self, state: State) -> State:
+        """The state with what is to be taken back of own votes; itself where they count."""
+        return state
+
     def let_go(self, state: State, changed: int) -> State:
         """The state with what was needed on the way given up, once so few labels change; itself where nothing is."""
         return state

@@ -49,7 +49,7 @@ class Spherical(Formulation):
         if given.pool is None:
             return state
         columns = np.flatnonzero(given.allowed)
-        state = state if len(state.labels) else self._with_first_votes(state, columns)
+        state = self.with_first_votes(state)
         P = self.stretch * state.P[columns]
         ceiling = state.confusion - float((state.sums[columns] * P).sum()) if len(state.labels) else np.inf
         found = transport.update_assignment(
@@ -87,11 +87,12 @@ class Spherical(Formulation):
         borne_out = np.clip((transport.agreement(free / free.sum(), state.prior) - low) / (high - low), 0.0, 1.0)
         return state._replace(hold=float(LOOSE + (1 - LOOSE) * borne_out), settled=True)
 
-    def _with_first_votes(self, state: State, columns: Array) -> State:
+    def with_first_votes(self, state: State) -> State:
         """v_j for classes as large as they look at the start, where no prototype holds a vote yet."""
         given, soft = self.given, self.softness
-        if given.pool is None or soft.own == 0:
+        if given.pool is None or soft.own == 0 or state.own.any():
             return state
+        columns = np.flatnonzero(given.allowed)
         bias = given.offset[columns] + soft.temperature * state.log_scaling
         first = given.pool.assign(self.stretch * state.P[columns], bias, soft.temperature)
         own = np.zeros(len(state.P))
