@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from superproto import HPL
+from superproto.assembly import Assembly
+from superproto.choices import choices_of
 from superproto.datasets import make_task
+from superproto.inputs import check_problem
 from superproto.metrics import per_class_accuracy
+from superproto.rows import rows_of
+from superproto.whitening import learn_metric
 
 
 def small_pool(seed, setting="zsl", samples=10):
@@ -81,6 +86,7 @@ def test_more_is_taken_back_in_small_classes_and_less_and_less():
     model = HPL(callback=lambda sweep: votes.append((sweep.state.own, sweep.state.masses)))
     model.fit(task.X[kept], task.y[kept], semantics=task.semantics)
     assert all((after <= before).all() for (before, _), (after, _) in itertools.pairwise(votes))
+    assert (votes[-1][0] < votes[0][0]).any()
     own, masses = (values[task.unseen_classes] for values in votes[-1])
     assert own[masses.argmax()] < own[masses.argmin()] / 2
     assert not votes[-1][0][task.seen_classes].any()
@@ -90,3 +96,40 @@ def test_labels_are_the_largest_scores():
     _, asked, model = fitted(1, 0.0)
     task, rows = small_pool(1)
     np.testing.assert_array_equal(model.predict(task.X[rows][asked]), model.transduction_[asked])
+
+
+def spherical(task):
+    """The model of a fit, and its state after the first assignment."""
+    problem = check_problem(task.y, task.semantics)
+    metric = learn_metric(rows_of(task.X), problem.labels, problem.n_classes)
+    assembly = Assembly(choices_of(HPL(), problem, "means"), rows_of, task.X, problem, metric)
+    return assembly, assembly.model, assembly.model.assign(assembly.start)
+
+
+def test_votes_are_those_of_the_pull_and_at_most_an_average_class():
+    task = make_task(n_seen=20, n_unseen=8, n_features=400, separation=1.0, random_state=0)
+    task = task.with_pool("shifted-prior", imbalance=4, seed=0)
+    assembly, model, state = spherical(task)
+    unseen = task.unseen_classes
+    free = assembly.pool.assign(assembly.start.P[unseen], np.zeros(8), assembly.temperature)
+    pulled = model.given.beta * free.sums + (model.given.kappa[:, None] * (state.Z @ state.D_v))[unseen]
+    votes = model.given.beta / np.linalg.norm(pulled, axis=1)
+    most = model.softness.most_own
+    np.testing.assert_allclose(state.own[unseen], np.minimum(votes, most), rtol=1e-5)
+    assert (votes > most).any()
+    assert (votes < most).any()
+
+
+def test_a_rise_of_votes_would_raise_the_objective():
+    """So they only fall."""
+    _, model, state = spherical(make_task(n_seen=20, n_unseen=8, n_features=400, separation=1.0, random_state=0))
+    values = [model.objective(model.assign(state._replace(own=state.own * factor))) for factor in (0.5, 1.0, 2.0)]
+    assert values[0] < values[1] < values[2]
+
+
+def test_starts_are_compared_with_votes_that_stay():
+    _, model, state = spherical(make_task(n_seen=20, n_unseen=8, n_features=400, separation=1.0, random_state=0))
+    members = np.flatnonzero(~model.given.seen)
+    larger = state._replace(sums=10 * state.sums)
+    assert (model.prototypes(larger, members).own < state.own)[members].all()
+    np.testing.assert_array_equal(model.unchanging().prototypes(larger, members).own, state.own)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -82,3 +84,43 @@ def test_ten_samples_are_too_few_to_say_that_classes_are_missing():
     asked = rng.choice(np.flatnonzero(TASK.asked), 10, replace=False)
     kept = np.union1d(np.flatnonzero(~TASK.asked), asked)
     assert presence_of(TASK._select(kept)).certainty == 0
+
+
+def test_evenness_is_that_of_seen_classes():
+    """All classes are even; half of them are not, and five samples of all cannot be."""
+    assert presence_of(TASK).evenness == 1
+    assert presence_of(TASK.with_pool("few-classes", classes=5, seed=1)).evenness < 0.5
+    rng = np.random.default_rng(0)
+    asked = rng.choice(np.flatnonzero(TASK.asked), 30, replace=False)
+    assert presence_of(TASK._select(np.union1d(np.flatnonzero(~TASK.asked), asked))).evenness > 0.5
+
+
+def test_the_order_of_rows_says_nothing_of_presence():
+    few = TASK.with_pool("few-classes", classes=6, seed=1)
+    order = np.random.default_rng(0).permutation(len(few.y))
+    shuffled = replace(few, X=few.X[order], y=few.y[order], truth=few.truth[order])
+    first, second = presence_of(few), presence_of(shuffled)
+    assert first.evenness == pytest.approx(second.evenness, abs=1e-6)
+    np.testing.assert_allclose(first.advantage, second.advantage, atol=1e-4)
+
+
+def test_presence_is_that_of_the_descriptions_whatever_the_start():
+    few = TASK.with_pool("few-classes", classes=5, seed=1)
+    problem = check_problem(few.y, few.semantics)
+    metric = learn_metric(rows_of(few.X), problem.labels, problem.n_classes)
+    choices = [choices_of(HPL(init=init, random_state=0), problem, init) for init in ("means", "kmeans")]
+    found = [Assembly(choice, rows_of, few.X, problem, metric).presence for choice in choices]
+    assert found[0].evenness == found[1].evenness
+
+
+@pytest.mark.parametrize("prior", ["estimated", None])
+@pytest.mark.filterwarnings("ignore:.*received no sample", "ignore:.*sample.*", "error:Mean of empty slice")
+def test_seen_classes_of_one_row_beside_a_large_one(prior):
+    """The rows that are looked at may hold none of the seen classes that are drawn."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(63, 8))
+    y = np.concatenate([np.zeros(9000, dtype=int), np.arange(1, 61), np.full(40, -1)])
+    shown = np.concatenate([y[:-40], rng.integers(61, 63, size=40)])
+    X = A[shown] + rng.normal(size=(len(y), 8))
+    model = HPL(prior=prior).fit(X, y, semantics=A)
+    assert np.isfinite(model.objective_).all()

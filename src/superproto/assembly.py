@@ -27,6 +27,8 @@ SHARE_PSEUDO_COUNT = 20.0
 CENTERED_RIDGE = 0.3
 # In temperatures: what is taken back must not lift classes that float32's exponentials have lost (they end at 87).
 MOST_TAKEN_BACK = 50.0
+# As 0 evenness would leave the pool out of the objective, and bound no vote.
+LEAST_EVEN = 0.01
 # What a label is worth against a sample that the pool is thought to have.
 LABEL_WEIGHT = 3.0
 
@@ -116,7 +118,7 @@ class Assembly:
         """
         if not self.choices.unit:
             return 1.0
-        return 0.0 if self.pool is None else self.evidence.share * self.presence.evenness
+        return 0.0 if self.pool is None else self.evidence.share * max(self.presence.evenness, LEAST_EVEN)
 
     def _code_ridge(self) -> float:
         """The ridge of the codes in units of the mean eigenvalue of their normal matrix at the start."""
@@ -160,17 +162,19 @@ class Assembly:
         f *= self.presence.evenness if self._estimates_prior else 1.0
         kind = "two-level" if self._estimates_prior else "fixed"
         lets_go = self._estimates_prior and f > 0 and not self._is_generalized()
-        return Softness(self.temperature, f, kind, levels, SHARE_PSEUDO_COUNT, lets_go, *self._own_votes())
+        own, most = self._own_votes()
+        return Softness(self.temperature, f, kind, levels, SHARE_PSEUDO_COUNT, lets_go, own=own, most_own=most)
 
     def _own_votes(self) -> tuple[float, float]:
         """Which part of own votes is taken back; not among seen classes, where an advantage makes up for it. And what
         at most: in a pool of all classes a small one is one that was predicted badly, and not smaller than the others.
         """
         choices = self.choices
-        if self.pool is None or not self.is_soft or choices.discriminative > 0 or self._is_generalized():
+        among_seen = bool((self.problem.allowed & self.problem.seen).any())
+        if self.pool is None or not self.is_soft or choices.discriminative > 0 or among_seen:
             return 0.0, 0.0
         part, average = 1 - choices.own_vote, self.evidence.own_vote(choices.beta)
-        return part, min(part * average / max(self.presence.evenness, 0.01), MOST_TAKEN_BACK * self.temperature)
+        return part, min(part * average / max(self.presence.evenness, LEAST_EVEN), MOST_TAKEN_BACK * self.temperature)
 
     @property
     def _estimates_prior(self) -> bool:
@@ -212,6 +216,7 @@ class Assembly:
             P = self.A.copy()
         if choices.unit:
             P = normalized(P, P)
+        self.predicted = P
         P = self._clustered(P)
         D_v, D_c = start.first_super_prototypes(
             P[seen], self.A[seen], P[~seen], self.A[~seen], choices.q, choices.lam, choices.seed

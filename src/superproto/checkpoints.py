@@ -51,6 +51,8 @@ class Checkpoint:
                 f"{self.path} is the checkpoint of another fit: other data, descriptions or parameters. "
                 "Delete it, or give checkpoint= another name."
             )
+        if {f"state.{name}" for name in State._fields} - set(arrays):
+            raise UserError(f"{self.path} is the checkpoint of another version of superproto. Delete it.")
         return _progress(arrays)
 
     def write(self, progress: Progress) -> None:

@@ -59,7 +59,12 @@ def divided(assembly: Assembly, parents: Array) -> Spherical:
         offset=given.offset[parents], held=given.held[parents],
     )  # fmt: skip
     levels = np.unique(seen[allowed], return_inverse=True)[1]
-    return Spherical(rows, replace(model.softness, levels=levels, weights=1 / parts[allowed]))
+    return Spherical(
+        rows,
+        replace(
+            model.softness, levels=levels, weights=1 / parts[allowed], most_own=model.softness.most_own * parts[allowed]
+        ),
+    )
 
 
 def merged(state: State, parents: Array) -> State:

@@ -240,15 +240,16 @@ def shares(weights: Array, rates: Array) -> tuple[Array, Array]:
     w / sum at rates 0; where all classes have one rate, the largest entry of q is that of w.
     """
     xp = namespace(weights)
+    rates = like(rates, weights)
     if not bool(xp.any(rates > 0)):
         norm = xp.sum(weights, axis=1)
         return weights / norm[:, None], xp.log(norm)
     q, worth = xp.empty_like(weights), xp.empty_like(weights[:, 0])
     length = max(1, BLOCK_ENTRIES // weights.shape[1])
-    local = xp.clip(like(rates, weights), SLOWEST, None)
+    rates = xp.clip(rates, SLOWEST, None)
     for start in range(0, weights.shape[0], length):
         rows = slice(start, start + length)
-        q[rows, :], worth[rows] = _shares(weights[rows, :], local)
+        q[rows, :], worth[rows] = _shares(weights[rows, :], rates)
     return q, worth
 
 

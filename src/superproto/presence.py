@@ -33,6 +33,7 @@ EVEN = (0.85, 0.97)
 USUAL = 0.9
 PSEUDO_COUNT = 20.0
 SUBSETS = 4
+DRAWS = 10
 EM_ROUNDS = 200
 ROWS, ENTRIES = 4000, 2**22
 
@@ -55,12 +56,12 @@ def measure_presence(assembly: Assembly) -> Presence:
     nobody = np.zeros(len(columns))
     if pool is None or (problem.seen & problem.allowed).any():
         return Presence(0.0, nobody, 1.0)
-    asked = pool.some(evenly(pool.n, _rows_for(len(columns)))).scores(assembly.start.P[columns])
-    if not problem.described or problem.seen.sum() < 2:
-        return Presence(0.0, nobody, _between(EVEN, plain_evenness(asked / T) / USUAL))
-    known = _scores_of_seen(assembly, len(columns))
-    usual = float(np.mean([plain_evenness(scores[evenly(len(scores), len(asked))] / T) for scores, _ in known]))
-    even = _between(EVEN, plain_evenness(asked / T) / usual)
+    asked = pool.some(evenly(pool.n, _rows_for(len(columns)))).scores(assembly.predicted[columns])
+    known = _scores_of_seen(assembly, len(columns)) if problem.described and problem.seen.sum() >= 2 else []
+    usual = float(np.mean([_usual_evenness(scores / T, len(asked)) for scores, _ in known])) if known else USUAL
+    even = _between(EVEN, evenness(mean_softmax(asked / T)) / usual)
+    if not known:
+        return Presence(0.0, nobody, even)
     sharpness = float(np.median([likeliest_sharpness(scores, own) for scores, own in known]))
     expected = float(np.mean([evenness(shares(sharpness * scores)) for scores, _ in known]))
     found = shares(sharpness * asked)
@@ -68,9 +69,15 @@ def measure_presence(assembly: Assembly) -> Presence:
     return Presence(certainty, certainty * np.log(len(columns) * found) / sharpness if certainty > 0 else nobody, even)
 
 
-def plain_evenness(logits: Array) -> float:
-    """exp(entropy) / n of the mean softmax of rows (N, n)."""
-    return evenness(softmax(np.asarray(logits, dtype=np.float64), axis=1).mean(axis=0))
+def mean_softmax(logits: Array) -> Array:
+    """(n,) the shares of classes that rows (N, n) are shared out to."""
+    return np.asarray(softmax(np.asarray(logits, dtype=np.float64), axis=1).mean(axis=0))
+
+
+def _usual_evenness(logits: Array, number: int) -> float:
+    """Of so many rows drawn from these: few rows cannot be even among many classes."""
+    drawn = np.random.default_rng(0).multinomial(number, mean_softmax(logits), size=DRAWS)
+    return float(np.mean([evenness(counts / number) for counts in drawn]))
 
 
 def _between(bounds: tuple[float, float], value: float) -> float:

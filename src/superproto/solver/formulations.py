@@ -155,6 +155,10 @@ class Formulation(ABC):
         """The state with what is to be taken back of own votes; itself where they count."""
         return state
 
+    def unchanging(self) -> Formulation:
+        """The model that keeps what this one gives up on the way, so that objectives of two runs compare."""
+        return self
+
     def let_go(self, state: State, changed: int) -> State:
         """The state with what was needed on the way given up, once so few labels change; itself where nothing is."""
         return state

@@ -18,10 +18,7 @@ PROBE_ITER = 10
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and in which order: the paper's ``maxIter``, epsilon, part order and alternation.
-
-    ``lets_go``: the model may give up what it needs on the way only; without it, objectives of two runs compare.
-    """
+    """How long and in which order: the paper's ``maxIter``, epsilon, part order and alternation."""
 
     max_iter: int
     tol: float
@@ -29,7 +26,6 @@ class Schedule:
     alternate: bool
     inner_iter: int
     dictionary_sweeps: int
-    lets_go: bool = True
 
 
 class Sweep(NamedTuple):
@@ -93,7 +89,7 @@ def minimize(
         values.append(value)
         revived += back
         changed = _changed(before.labels, state.labels)
-        calm = _calmed(model, state, changed, values, schedule)
+        calm = _calmed(model, state, changed, values)
         converged = calm is state and _at_rest(before, state, values, changed, schedule.tol, model)
         state = calm
         _tell(Progress(state, values, converged, revived, start.P), changed, callback, keep)
@@ -105,7 +101,7 @@ def best_start(model: Formulation, starts: list[State], schedule: Schedule) -> S
     """The one from which the objective is lower after some outer iterations; not asked if there is one."""
     if len(starts) == 1:
         return starts[0]
-    short = replace(schedule, max_iter=min(PROBE_ITER, schedule.max_iter), lets_go=False)
+    short, model = replace(schedule, max_iter=min(PROBE_ITER, schedule.max_iter)), model.unchanging()
     reached = [minimize(model, first, short).objective[-1] for first in starts]
     return starts[int(np.argmin(reached))]
 
@@ -200,7 +196,7 @@ def _one_way(
             break
         values.append(value)
         changed = _changed(before.labels, state.labels)
-        calm = _calmed(model, state, changed, values, schedule)
+        calm = _calmed(model, state, changed, values)
         converged = calm is state and changed == 0
         state = calm
         _tell(Progress(state, values, converged, 0, resumed.first_prototypes), changed, callback, keep)
@@ -216,9 +212,9 @@ def _seen_alone(model: Formulation, state: State, schedule: Schedule, members: _
     return state
 
 
-def _calmed(model: Formulation, state: State, changed: int, values: list[float], schedule: Schedule) -> State:
+def _calmed(model: Formulation, state: State, changed: int, values: list[float]) -> State:
     """Where the model lets go, if it may; after the first iteration, which only repeats the start's assignment."""
-    return model.let_go(state, changed) if schedule.lets_go and len(values) > 1 else state
+    return model.let_go(state, changed) if len(values) > 1 else state
 
 
 def _changed(before: Array, after: Array) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +19,8 @@ SETTLED, LOOSE, BORNE_OUT = 0.03, 0.3, (0.97, 1.0)
 class Softness:
     """Temperature T, relaxation f, and the family in which the class prior is found.
 
-    ``own``: how much of a sample's own vote for a class is taken back, 0 to 1, and ``most_own`` what is at most.
+    ``own``: how much of a sample's own vote for a class is taken back, 0 to 1, and ``most_own`` what is at most;
+    ``votes_fall``: less and less, as classes grow.
     ``lets_go``: class sizes are held firmly only until classes have found their samples. ``weights`` (n,) share a
     class's prior among its prototypes; None: each class has one.
     """
@@ -31,7 +32,8 @@ class Softness:
     pseudo_count: float
     lets_go: bool = False
     own: float = 0.0
-    most_own: float = 0.0
+    most_own: float | Array = 0.0
+    votes_fall: bool = True
     max_passes: int = 60
     weights: Array | None = None
 
@@ -72,6 +74,9 @@ class Spherical(Formulation):
         )  # fmt: skip
         return self._with_prior(moved, columns)
 
+    def unchanging(self) -> Spherical:
+        return Spherical(self.given, replace(self.softness, lets_go=False, votes_fall=False))
+
     def let_go(self, state: State, changed: int) -> State:
         """f is smaller from here on if classes differ in size without the prior; KL >= 0, so the objective cannot rise.
 
@@ -90,7 +95,7 @@ class Spherical(Formulation):
     def with_first_votes(self, state: State) -> State:
         """v_j for classes as large as they look at the start, where no prototype holds a vote yet."""
         given, soft = self.given, self.softness
-        if given.pool is None or soft.own == 0 or state.own.any():
+        if given.pool is None or soft.own == 0 or len(state.labels) or state.own.any():
             return state
         columns = np.flatnonzero(given.allowed)
         bias = given.offset[columns] + soft.temperature * state.log_scaling
@@ -101,7 +106,7 @@ class Spherical(Formulation):
 
     def _with_fewer_votes(self, state: State, members: Array) -> State:
         """v_j as the class has grown; it only falls, so the objective cannot rise."""
-        if self.softness.own == 0:
+        if self.softness.own == 0 or not self.softness.votes_fall:
             return state
         own = state.own.copy()
         own[members] = np.minimum(own[members], self._votes(state.sums[members], state, members))

@@ -58,6 +58,7 @@ def update_assignment(
     r, n_samples = relaxation_weight(T, f), float(samples.n)
     expected = n_samples * prior
     passes = 0
+    g = g if f > 0 else np.zeros_like(g)
     while f > 0:
         passes += 1
         answer = samples.assign(P, T * g + offset, T, own, with_sums=False)
