@@ -137,3 +137,18 @@ def test_a_full_disk_stops_the_fit_and_leaves_the_last_checkpoint(tmp_path):
     done = run(path, labels, "", "print(sweep.iteration)")
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[0] == "4"
+
+
+def test_a_checkpoint_of_an_older_version_is_refused(tmp_path):
+    from safetensors import safe_open
+    from safetensors.numpy import save_file
+
+    path = tmp_path / "fit.checkpoint"
+    with pytest.raises(Stop):
+        fitted(HPL(checkpoint=path, callback=stop_at(1)))
+    with safe_open(path, framework="numpy") as file:
+        arrays = {name: file.get_tensor(name) for name in file.keys() if name != "state.own"}  # noqa: SIM118
+        owner = file.metadata()
+    save_file(arrays, path, owner)
+    with pytest.raises(UserError, match="another version"):
+        fitted(HPL(checkpoint=path))

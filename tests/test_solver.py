@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import linalg
+from scipy.special import softmax
 
 from superproto import passes
 from superproto.rows import ArrayRows
@@ -267,6 +268,16 @@ def test_classes_without_own_votes_are_a_softmax():
     softmax = weights[:, 1:] / weights[:, 1:].sum(axis=1, keepdims=True)
     np.testing.assert_allclose(q[:, 1:] / (1 - q[:, :1]), softmax, atol=1e-7)
     assert (q[:, 0] < weights[:, 0] / weights.sum(axis=1)).all()
+
+
+def test_without_a_prior_no_scaling_is_left_of_a_warm_start():
+    rng = np.random.default_rng(1)
+    X, P, own = rng.normal(size=(30, 4)), rng.normal(size=(3, 4)), np.zeros(3)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    known = (own, np.full(3, 1 / 3), np.array([2.0, -1.0, 0.5]), 0.2, own, 0.0, np.inf, 10)
+    found = transport.update_assignment(pool_of(X), P, *known)
+    assert not found.log_scaling.any()
+    np.testing.assert_allclose(found.answer.masses, softmax(X @ P.T / 0.2, axis=1).sum(axis=0), rtol=1e-9)
 
 
 def test_prior_updates_are_minima_of_their_families():
