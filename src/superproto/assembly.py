@@ -60,6 +60,7 @@ class Assembly:
         self.is_soft = choices.unit and choices.temperature > 0
         self.compactness = measure_compactness(self)
         self.temperature = choices.temperature * self.compactness
+        self.predicted = self._predict()
         self.start = self._start()
         self.presence = self._presence()
         self.evidence = measure_evidence(self)
@@ -107,7 +108,7 @@ class Assembly:
             return np.ones(self.problem.n_classes)
         seen, evidence = self.problem.seen, self.evidence
         labels = self.counts[seen].mean() if seen.any() else 0.0
-        pull = np.where(seen, scale * labels * evidence.compactness, evidence.pull(evidence.expected))
+        pull = np.where(seen, scale * labels * self.compactness, evidence.pull(evidence.expected))
         lengths = np.linalg.norm(self.start.Z @ self.start.D_v, axis=1) if self.choices.unit else np.ones(len(seen))
         return np.maximum(pull / np.maximum(lengths, 1e-3), np.finfo(np.float64).tiny)
 
@@ -203,8 +204,8 @@ class Assembly:
         moved[~seen] = normalized(self.evidence.pull(self.evidence.expected) * P[~seen] + self.sums[~seen], P[~seen])
         return [start, start._replace(P=moved)]
 
-    def _start(self) -> State:
-        """Seen prototypes are class means; unseen ones are predicted from descriptions, or these."""
+    def _predict(self) -> Array:
+        """(C, d) seen prototypes are class means; unseen ones are predicted from descriptions, or these."""
         choices, seen = self.choices, self.problem.seen
         P = np.zeros_like(self.sums)
         P[seen] = self.sums[seen] / self.counts[seen, None]
@@ -214,10 +215,12 @@ class Assembly:
             P[~seen] = start.predict_prototypes(self.A[seen], P[seen], self.A[~seen], self.ridge)
         else:
             P = self.A.copy()
-        if choices.unit:
-            P = normalized(P, P)
-        self.predicted = P
-        P = self._clustered(P)
+        return normalized(P, P) if choices.unit else P
+
+    def _start(self) -> State:
+        """At the predictions, at clusters that are matched to them, or where an earlier model ended."""
+        choices, seen = self.choices, self.problem.seen
+        P = self._clustered(self.predicted)
         D_v, D_c = start.first_super_prototypes(
             P[seen], self.A[seen], P[~seen], self.A[~seen], choices.q, choices.lam, choices.seed
         )

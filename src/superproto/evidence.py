@@ -19,13 +19,12 @@ SMALLEST = 1e-6
 
 
 class Evidence(NamedTuple):
-    """R, the ``compactness`` of a class; e, the pull ``expected`` on one of average size.
+    """e, the pull that is ``expected`` on a class of average size.
 
     Descriptions pull with a ``scale`` of the evidence and a ``floor``, which vanishes with the size of the pool, sooner
     where all classes seem to be there: a handful of samples must not drag a prototype to themselves.
     """
 
-    compactness: float
     expected: float
     scale: float
     floor: float
@@ -48,12 +47,12 @@ class Evidence(NamedTuple):
 
 
 def measure_evidence(assembly: Assembly) -> Evidence:
-    """From the labeled rows and the size of the pool; without a pool e is that of the labels."""
-    choices, problem, pool, compactness = assembly.choices, assembly.problem, assembly.pool, assembly.compactness
+    """From the labeled rows, the size of the pool and its evenness; without a pool e is that of the labels."""
+    choices, problem, pool = assembly.choices, assembly.problem, assembly.pool
     rows = assembly.counts[problem.seen].mean() if pool is None else pool.n / int(problem.allowed.sum())
-    expected = float(rows) * compactness
+    expected = float(rows) * assembly.compactness
     floor = SMALL_POOL_PULL / (1 + expected) ** (2 + assembly.presence.evenness) if choices.unit else 0.0
-    return Evidence(compactness, expected, choices.alignment_scale or 0.0, floor)
+    return Evidence(expected, choices.alignment_scale or 0.0, floor)
 
 
 def measure_compactness(assembly: Assembly) -> float:
