@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from superproto.rows import Array
-from superproto.samples import evenly
+from superproto.samples import Samples, evenly
 from superproto.solver.formulations import State
 from superproto.solver.parts import centers_of
 from superproto.solver.soft import Spherical
@@ -30,8 +30,7 @@ def divide(assembly: Assembly, state: State, number: int | None) -> tuple[Array,
     pool, problem = assembly.pool, assembly.problem
     if pool is None or number == 1:
         return None
-    kept = max(1, LOOKED_AT_BYTES // (8 * pool.dimension))
-    index = evenly(pool.n, kept)
+    index = looked_at(pool)
     rows, labels = pool.some(index).materialize().astype(np.float64), state.labels[index]
     parents, P, extra = list(range(problem.n_classes)), state.P.copy(), []
     for j in np.flatnonzero(problem.allowed & ~problem.seen & (np.bincount(labels, minlength=len(P)) >= 4)):
@@ -44,6 +43,11 @@ def divide(assembly: Assembly, state: State, number: int | None) -> tuple[Array,
         return None
     starts = normalized(np.concatenate([P, extra]), state.P[parents])
     return np.array(parents), _expanded(state, np.array(parents), problem.allowed, starts)
+
+
+def looked_at(pool: Samples) -> Array:
+    """Rows of the pool, evenly spread, as many as are read to memory to see how classes lie."""
+    return evenly(pool.n, max(1, LOOKED_AT_BYTES // (8 * pool.dimension)))
 
 
 def divided(assembly: Assembly, parents: Array) -> Spherical:

@@ -20,6 +20,7 @@ from superproto.doubt import informative, measure_doubt
 from superproto.errors import UserError
 from superproto.estimator import NEGLIGIBLE, ZeroShotEstimator, ask_chunk
 from superproto.inputs import Problem
+from superproto.mending import mended
 from superproto.rows import Array, ArrayRows, gather, rows_of
 from superproto.samples import Samples, fold
 from superproto.solver.formulations import State
@@ -41,6 +42,7 @@ PUBLISHED: dict[str, Any] = {
     "temperature": 0.0,
     "own_vote": 1.0,
     "n_prototypes": 1,
+    "mend": False,
 }
 
 
@@ -109,10 +111,14 @@ class HPL(ZeroShotEstimator):
         Added to the code's least squares. Larger: codes lean on more super-prototypes, each a little.
     n_prototypes : "auto" or int, default="auto"
         Prototypes of an unseen class. "auto": as many as its samples ask for by an information criterion, mostly one.
+    mend : bool, default=True
+        Once the fit rests, rename clusters and cut them otherwise, and fit on from there where that lowers the
+        objective. False: one fit.
     verbose : int, default=0
         1: lines on standard error about long passes and each outer iteration, with the time that is left.
     callback : callable or None, default=None
-        Called with a ``Sweep`` (iteration, objective, labels_changed, state) after each outer iteration.
+        Called with a ``Sweep`` (iteration, objective, labels_changed, state) after each outer iteration, not those of
+        fits that ``mend`` tries.
     checkpoint : path or None, default=None
         File that keeps the last outer iteration: an interrupted fit, run again, goes on from there and ends as if
         it had not been interrupted. It is removed when the fit is over.
@@ -181,6 +187,7 @@ class HPL(ZeroShotEstimator):
         own_vote: float = 0.0,
         code_ridge: float = 0.3,
         n_prototypes: Any = "auto",
+        mend: bool = True,
         verbose: int = 0,
         callback: Callable[[Sweep], None] | None = None,
         checkpoint: Any = None,
@@ -208,6 +215,7 @@ class HPL(ZeroShotEstimator):
         self.own_vote = own_vote
         self.code_ridge = code_ridge
         self.n_prototypes = n_prototypes
+        self.mend = mend
         self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
@@ -234,6 +242,7 @@ class HPL(ZeroShotEstimator):
         keep = None if kept is None else kept.write
         first = best_start(assembly.model, assembly.first_states(), self._schedule())
         outcome = minimize(assembly.model, first, self._schedule(), self._reporter(), keep, resumed)
+        outcome = self._mended(assembly, outcome)
         outcome, parents = self._divide(outcome, assembly, choices.n_prototypes)
         self._store(outcome, assembly, parents)
         self._learn_doubt(X, task, outcome.state, assembly, parents)
@@ -243,6 +252,13 @@ class HPL(ZeroShotEstimator):
         if kept is not None:
             kept.remove()
         return self
+
+    def _mended(self, assembly: Assembly, outcome: Outcome) -> Outcome:
+        """After further fits, of which a callback is not told: not all of them are kept."""
+        if not self.mend:
+            return outcome
+        tell = reporter(self.max_iter, None) if self.verbose else None
+        return mended(assembly, outcome, lambda state: minimize(assembly.model, state, self._schedule(), tell))
 
     def _divide(self, outcome: Outcome, assembly: Assembly, number: int | None) -> tuple[Outcome, Array]:
         """Go on with several prototypes for the classes whose samples ask for it; (C',) whose prototype each is."""

@@ -77,6 +77,21 @@ class Spherical(Formulation):
     def unchanging(self) -> Spherical:
         return Spherical(self.given, replace(self.softness, lets_go=False, votes_fall=False))
 
+    def plain_objective(self, state: State, hold: float) -> float:
+        """Of the state's prototypes and codes, the pool shared out anew: own votes count, sizes are held so firmly.
+
+        So states that gave up different things on the way compare.
+        """
+        plain = Spherical(self.given, replace(self.softness, own=0.0, lets_go=False))
+        bare = state._replace(labels=np.zeros(0, dtype=np.int64), own=np.zeros_like(state.own), hold=hold)
+        return plain.objective(plain.assign(bare))
+
+    @property
+    def score_weight(self) -> float:
+        """What <x, p_j> of a pool sample counts in the objective."""
+        given = self.given
+        return given.beta * given.gamma / ((1 + given.beta) * (1 + given.lam) * (1 + given.gamma))
+
     def let_go(self, state: State, changed: int) -> State:
         """f is smaller from here on if classes differ in size without the prior; KL >= 0, so the objective cannot rise.
 
