@@ -75,21 +75,21 @@ class TestDoubt:
 class TestALittleHelp:
     @pytest.mark.filterwarnings("ignore:.*received no sample")
     def test_labels_for_unseen_classes_help_and_do_not_hurt(self):
-        blurred = make_task(n_seen=12, n_unseen=10, separation=1.5, attribute_noise=1.2, random_state=4)
-        rng, asked = np.random.default_rng(0), np.flatnonzero(blurred.y == -1)
-        unseen = blurred.unseen_classes.tolist()
-        without = fitted(blurred)
         gains = []
-        for number in (3, 10, 30):
-            told = rng.choice(asked, number, replace=False)
-            y = blurred.y.copy()
-            y[told] = blurred.truth[told]
-            rest = np.setdiff1d(asked, told)
-            found = fitted(blurred, y, candidates=unseen).transduction_[rest]
-            before, after = (per_class_accuracy(blurred.truth[rest], x) for x in (without.transduction_[rest], found))
-            gains.append(after - before)
-        assert min(gains) > -0.01
-        assert max(gains) > 0
+        for seed in (7, 8, 9):
+            vague = make_task(n_seen=30, n_unseen=10, separation=1.0, attribute_noise=0.9, random_state=seed)
+            rng, asked = np.random.default_rng(0), np.flatnonzero(vague.y == -1)
+            without = fitted(vague).transduction_
+            for number in (3, 10, 30):
+                told = rng.choice(asked, number, replace=False)
+                y = vague.y.copy()
+                y[told] = vague.truth[told]
+                rest = np.setdiff1d(asked, told)
+                found = fitted(vague, y, candidates=vague.unseen_classes.tolist()).transduction_
+                before, after = (per_class_accuracy(vague.truth[rest], x[rest]) for x in (without, found))
+                gains.append(after - before)
+        assert min(gains) > -0.02
+        assert np.mean(gains) > 0.1
 
     def test_a_told_class_stays_open_to_the_pool(self, blurred):
         asked = np.flatnonzero(blurred.y == -1)

@@ -31,6 +31,8 @@ Fit = Callable[[State], Outcome]
 LEAST_GAIN, LEAST_PROSPECT = 0.05, 0.025
 ENOUGH = 0.9
 TRIALS = 8
+# What the cluster that its few labels lie in is worth to a class's name, beside descriptions: they hardly count then.
+LABEL_COUNTS = 10.0
 # Names of more classes are left as they are: their table would not fit.
 MOST_CLASSES = 3000
 
@@ -70,7 +72,7 @@ def mended(assembly: Assembly, outcome: Outcome, fit: Fit) -> Outcome:
 
 
 def _movable(assembly: Assembly) -> Array:
-    """Candidates that nobody labeled, where descriptions and seen classes tell names; none otherwise.
+    """Candidates that were not seen, where descriptions and seen classes tell names; none otherwise.
 
     Nor where the objective cannot tell: it leaves the pool out (alpha or rho is 0), or regresses onto pseudo-labels.
     """
@@ -81,7 +83,7 @@ def _movable(assembly: Assembly) -> Array:
     assert isinstance(model, Spherical)
     if model.score_weight == 0:
         return np.zeros(0, dtype=np.int64)
-    return np.flatnonzero(problem.allowed & ~problem.seen & (assembly.counts == 0))
+    return np.flatnonzero(problem.allowed & ~problem.seen)
 
 
 def _named(assembly: Assembly, outcome: Outcome, movable: Array, fit: Fit) -> Outcome:
@@ -118,7 +120,9 @@ def _names(assembly: Assembly, sums: Array, movable: Array, changed: list[int]) 
     starts = [np.arange(len(movable)) for _ in permutations(changed)]
     for names, order in zip(starts, permutations(changed)):
         names[changed] = order
-    return best_names(relations(np.concatenate([A[seen], A[movable]]), assembly.ridge), W, len(known), starts)
+    labels = assembly.sums[movable] / np.maximum(assembly.counts[movable, None], 1.0)
+    told = -LABEL_COUNTS * (labels @ found.T) / assembly.compactness
+    return best_names(relations(np.concatenate([A[seen], A[movable]]), assembly.ridge), W, told, starts)
 
 
 def _moves(assembly: Assembly, outcome: Outcome, movable: Array) -> list[_Move]:

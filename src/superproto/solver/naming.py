@@ -43,10 +43,14 @@ def likeness(known: Array, found: Array, relations_of_known: Array) -> Array:
     return np.asarray(gram - seen_from.T @ linalg.solve(spread, seen_from, assume_a="pos", check_finite=False))
 
 
-def best_names(G: Array, W: Array, n_known: int, starts: list[Array]) -> Array:
-    """(n,) the cluster of each class: from each start the best swap of two again and again, until none gains."""
-    F, D = G[n_known:, n_known:], W[n_known:, n_known:]
-    linear = 2 * G[n_known:, :n_known] @ W[:n_known, n_known:]
+def best_names(G: Array, W: Array, told: Array, starts: list[Array]) -> Array:
+    """(n,) the cluster of each class: from each start the best swap of two again and again, until none gains.
+
+    ``told`` (n, n) is what else it costs that a class is a cluster.
+    """
+    m = len(G) - len(told)
+    F, D = G[m:, m:], W[m:, m:]
+    linear = 2 * G[m:, :m] @ W[:m, m:] + told
     least = ROUNDING * float(np.abs(G * W).sum())
     found = [_settled(F, D, linear, names, least) for names in starts]
     return found[int(np.argmin([_cost(F, D, linear, names) for names in found]))]
