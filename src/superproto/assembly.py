@@ -218,7 +218,10 @@ class Assembly:
         return normalized(P, P) if choices.unit else P
 
     def _start(self) -> State:
-        """At the predictions, at clusters that are matched to them, or where an earlier model ended."""
+        """At the predictions, at clusters that are matched to them, or where an earlier model ended.
+
+        ``fresh`` is what it would be without an earlier model.
+        """
         choices, seen = self.choices, self.problem.seen
         P = self._clustered(self.predicted)
         D_v, D_c = start.first_super_prototypes(
@@ -231,6 +234,7 @@ class Assembly:
             prior=self._first_prior(columns), confusion=0.0, hold=1.0, settled=False,
             own=np.zeros(len(P)),
         )  # fmt: skip
+        self.fresh = first
         if isinstance(choices.init, str):
             return first
         problem = self.problem

@@ -25,7 +25,7 @@ from superproto.rows import Array, ArrayRows, gather, rows_of
 from superproto.samples import Samples, fold
 from superproto.solver.formulations import State
 from superproto.solver.loop import Outcome, Schedule, Sweep, best_start, minimize
-from superproto.watch import reporter, watched
+from superproto.watch import reporter, say, watched
 
 # The doubt about a label that was found is never 0: that marks a given one.
 LEAST = float(np.finfo(np.float64).tiny)
@@ -112,16 +112,16 @@ class HPL(ZeroShotEstimator):
     n_prototypes : "auto" or int, default="auto"
         Prototypes of an unseen class. "auto": as many as its samples ask for by an information criterion, mostly one.
     mend : bool, default=True
-        Once the fit rests, rename clusters and cut them otherwise, and fit on from there where that lowers the
-        objective. False: one fit.
+        Then rename clusters or cut them otherwise where their likeness to each other asks for it, fit again from there,
+        eight times at most, and keep what lowers the objective. False: one fit.
     verbose : int, default=0
         1: lines on standard error about long passes and each outer iteration, with the time that is left.
     callback : callable or None, default=None
-        Called with a ``Sweep`` (iteration, objective, labels_changed, state) after each outer iteration, not those of
-        fits that ``mend`` tries.
+        Called with a ``Sweep`` (iteration, objective, labels_changed, state) after each outer iteration, but not those
+        of the fits that ``mend`` tries.
     checkpoint : path or None, default=None
         File that keeps the last outer iteration: an interrupted fit, run again, goes on from there and ends as if
-        it had not been interrupted. It is removed when the fit is over.
+        it had not been interrupted; fits that ``mend`` tries are done again. It is removed when the fit is over.
 
     Attributes
     ----------
@@ -255,10 +255,15 @@ class HPL(ZeroShotEstimator):
 
     def _mended(self, assembly: Assembly, outcome: Outcome) -> Outcome:
         """After further fits, of which a callback is not told: not all of them are kept."""
-        if not self.mend:
-            return outcome
-        tell = reporter(self.max_iter, None) if self.verbose else None
-        return mended(assembly, outcome, lambda state: minimize(assembly.model, state, self._schedule(), tell))
+
+        def fit(state: State) -> Outcome:
+            if self.verbose:
+                say("once more, from other names or cuts of the clusters")
+            return minimize(
+                assembly.model, state, self._schedule(), reporter(self.max_iter, None) if self.verbose else None
+            )
+
+        return mended(assembly, outcome, fit) if self.mend else outcome
 
     def _divide(self, outcome: Outcome, assembly: Assembly, number: int | None) -> tuple[Outcome, Array]:
         """Go on with several prototypes for the classes whose samples ask for it; (C',) whose prototype each is."""

@@ -1,4 +1,4 @@
-"""MEND: what a fit that rests shows to be wrong, put right by further fits; the objective is that of the last.
+"""MEND: what the end of a fit shows to be wrong, put right by further fits; the objective is that of the last one kept.
 
 Names: clusters that describe each other's class swap names (:mod:`superproto.solver.naming`). Cuts: one cluster holds
 two classes while another class is cut in two; a step of one sample's label never leaves that. So the two clusters that
@@ -30,11 +30,13 @@ Fit = Callable[[State], Outcome]
 # Set on validation classes of the four packs (docs/decisions.md, 23).
 LEAST_GAIN, LEAST_PROSPECT = 0.05, 0.025
 ENOUGH = 0.9
-TRIALS = 8
+TRIALS = 3
+# What descriptions leave unexplained is not to be learned from a handful of classes.
+LEAST_SEEN = 15
 # What the cluster that its few labels lie in is worth to a class's name, beside descriptions: they hardly count then.
 LABEL_COUNTS = 10.0
-# Names of more classes are left as they are: their table would not fit.
-MOST_CLASSES = 3000
+# Names of more classes take longer than the fit.
+MOST_CLASSES = 1000
 
 
 class _Move(NamedTuple):
@@ -56,10 +58,13 @@ class _Move(NamedTuple):
 
 
 def mended(assembly: Assembly, outcome: Outcome, fit: Fit) -> Outcome:
-    """The outcome after the moves that pay; ``fit`` goes on from a state."""
+    """The outcome after the moves that pay; ``fit`` goes on from a state, at most 2 + 2 TRIALS times."""
     movable = _movable(assembly)
-    if len(movable) < 2 or assembly.presence.evenness < 1 or assembly.evidence.share < ENOUGH:
+    if len(movable) < 2 or not (_misnamed(assembly, outcome, movable) or _moves(assembly, outcome, movable)):
         return outcome
+    # A second fit from the same clusters may gain as well: what is new has to do better than that.
+    again = fit(_moved(assembly, outcome, movable, outcome.state.sums[movable]))
+    outcome = again if _gain(assembly, outcome, again) > 0 else outcome
     outcome = _named(assembly, outcome, movable, fit)
     moves = _moves(assembly, outcome, movable)
     for _ in range(TRIALS):
@@ -72,18 +77,22 @@ def mended(assembly: Assembly, outcome: Outcome, fit: Fit) -> Outcome:
 
 
 def _movable(assembly: Assembly) -> Array:
-    """Candidates that were not seen, where descriptions and seen classes tell names; none otherwise.
+    """Unseen candidates, where descriptions and enough seen classes tell names and all candidates seem to be there.
 
-    Nor where the objective cannot tell: it leaves the pool out (alpha or rho is 0), or regresses onto pseudo-labels.
+    None where seen classes are candidates too: which unseen ones are there is not known then. Nor where the objective
+    cannot tell: it leaves the pool out (alpha or rho is 0), or regresses onto pseudo-labels.
     """
     problem, model = assembly.problem, assembly.model
-    told = assembly.is_soft and assembly.pool is not None and problem.described and problem.seen.sum() >= 2
-    if not told or assembly.choices.discriminative > 0 or problem.n_classes > MOST_CLASSES:
+    told = problem.described and problem.seen.sum() >= LEAST_SEEN and not (problem.seen & problem.allowed).any()
+    pooled = assembly.pool is not None and assembly.presence.evenness == 1 and assembly.evidence.share >= ENOUGH
+    judged = isinstance(model, Spherical) and assembly.is_soft and model.score_weight > 0
+    if not (told and pooled and judged) or assembly.choices.discriminative > 0 or problem.n_classes > MOST_CLASSES:
         return np.zeros(0, dtype=np.int64)
-    assert isinstance(model, Spherical)
-    if model.score_weight == 0:
-        return np.zeros(0, dtype=np.int64)
-    return np.flatnonzero(problem.allowed & ~problem.seen)
+    return np.flatnonzero(problem.allowed)
+
+
+def _misnamed(assembly: Assembly, outcome: Outcome, movable: Array) -> bool:
+    return bool((_names(assembly, outcome.state.sums[movable], movable, []) != np.arange(len(movable))).any())
 
 
 def _named(assembly: Assembly, outcome: Outcome, movable: Array, fit: Fit) -> Outcome:
@@ -105,10 +114,10 @@ def _tried(assembly: Assembly, outcome: Outcome, move: _Move, movable: Array, fi
 
 
 def _moved(assembly: Assembly, outcome: Outcome, movable: Array, sums: Array) -> State:
-    """The first state, with prototypes where clusters with these sums have them."""
+    """A first state with prototypes where clusters with these sums have them; predicted ones for those without."""
     P = outcome.state.P.copy()
-    P[movable] = normalized(sums, P[movable])
-    return assembly.start._replace(P=P)
+    P[movable] = normalized(sums, assembly.predicted[movable])
+    return assembly.fresh._replace(P=P)
 
 
 def _names(assembly: Assembly, sums: Array, movable: Array, changed: list[int]) -> Array:
@@ -117,16 +126,20 @@ def _names(assembly: Assembly, sums: Array, movable: Array, changed: list[int]) 
     known = normalized(assembly.sums[seen], assembly.sums[seen])
     found = normalized(sums, assembly.predicted[movable])
     W = likeness(known, found, relations(A[seen], assembly.ridge))
-    starts = [np.arange(len(movable)) for _ in permutations(changed)]
-    for names, order in zip(starts, permutations(changed)):
-        names[changed] = order
+    starts = []
+    for order in permutations(changed):
+        starts.append(np.arange(len(movable)))
+        starts[-1][changed] = order
     labels = assembly.sums[movable] / np.maximum(assembly.counts[movable, None], 1.0)
     told = -LABEL_COUNTS * (labels @ found.T) / assembly.compactness
     return best_names(relations(np.concatenate([A[seen], A[movable]]), assembly.ridge), W, told, starts)
 
 
 def _moves(assembly: Assembly, outcome: Outcome, movable: Array) -> list[_Move]:
-    """The best of each cluster that may be cut, those first that gain most; looked for in a part of a large pool."""
+    """Each cluster that may be cut, with the two others that lose least, those first that gain most.
+
+    Looked for in a part of a large pool.
+    """
     assert assembly.pool is not None
     index = looked_at(assembly.pool)
     rows, labels = assembly.pool.some(index).materialize().astype(np.float64), outcome.state.labels[index]
@@ -135,6 +148,7 @@ def _moves(assembly: Assembly, outcome: Outcome, movable: Array) -> list[_Move]:
     lengths = np.linalg.norm(sums, axis=1)
     loss = lengths[:, None] + lengths - np.sqrt(np.maximum(lengths[:, None] ** 2 + lengths**2 + 2 * sums @ sums.T, 0.0))
     loss[np.tril_indices(len(loss))] = np.inf
+    best = np.unravel_index(loss.argmin(), loss.shape)
     least = LEAST_PROSPECT * assembly.evidence.expected * len(index) / assembly.pool.n
     found = []
     for c, own in enumerate(members):
@@ -142,10 +156,14 @@ def _moves(assembly: Assembly, outcome: Outcome, movable: Array) -> list[_Move]:
             continue
         inside = halves(own)
         parts = np.array([own[inside].sum(axis=0), own[~inside].sum(axis=0)])
-        others = loss.copy()
-        others[c], others[:, c] = np.inf, np.inf
-        a, b = np.unravel_index(others.argmin(), loss.shape)
-        gain = float(np.linalg.norm(parts, axis=1).sum() - lengths[c] - others[a, b])
+        a, b = best
+        if c in best:
+            others = loss.copy()
+            others[c], others[:, c] = np.inf, np.inf
+            a, b = np.unravel_index(others.argmin(), loss.shape)
+            if c in (a, b):
+                continue
+        gain = float(np.linalg.norm(parts, axis=1).sum() - lengths[c] - loss[a, b])
         if gain > least:
             found.append(_Move(gain, [int(a), int(b), c], sums, parts))
     return sorted(found, key=lambda move: -move.gain)

@@ -50,7 +50,7 @@ class WatchedRows:
             if now - told > SECONDS_BETWEEN_LINES and done < self.n_rows:
                 told = now
                 left = (now - start) * (self.n_rows - done) / done
-                _say(f"{name}: {done / self.n_rows:.0%} of {self.n_rows} rows, about {left:.0f} s left")
+                say(f"{name}: {done / self.n_rows:.0%} of {self.n_rows} rows, about {left:.0f} s left")
             yield result
 
 
@@ -75,7 +75,7 @@ def reporter(max_iter: int, callback: Callable[[Sweep], None] | None) -> Callabl
         first = first or sweep.iteration
         seconds = perf_counter() - start
         left = seconds / (sweep.iteration - first + 1) * (max_iter - sweep.iteration)
-        _say(
+        say(
             f"iteration {sweep.iteration}: objective {sweep.objective:.6g}, {sweep.labels_changed} labels changed, "
             f"{seconds:.1f} s, at most {left:.0f} s left"
         )
@@ -85,5 +85,6 @@ def reporter(max_iter: int, callback: Callable[[Sweep], None] | None) -> Callabl
     return report
 
 
-def _say(line: str) -> None:
+def say(line: str) -> None:
+    """A line on standard error."""
     print(line, file=sys.stderr, flush=True)

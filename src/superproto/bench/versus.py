@@ -27,6 +27,8 @@ FOUNDATION: dict[str, Any] = {
     "temperature": 0.01,
     "code_ridge": 0.0,
     "n_prototypes": 1,
+    "own_vote": 1.0,
+    "mend": False,
 }
 _FOUNDATION_PACKS = ("cub_efficientnet_lite0.npz", "flo_efficientnet_lite0.npz")
 
