@@ -7,8 +7,11 @@ import pytest
 
 from superproto import HPL
 from superproto.datasets import make_task
+from superproto.hpl import minimize
+from superproto.mending import mended
 from superproto.metrics import per_class_accuracy
 from superproto.solver.naming import best_names, likeness, relations, swap_costs
+from superproto.solver.spherical import normalized
 
 
 def cost(G, W, names, m):
@@ -102,25 +105,73 @@ def test_the_objective_is_that_of_the_last_fit_and_never_rises(swapped):
     np.testing.assert_array_equal(model.predict(swapped.X[swapped.asked]), model.transduction_[swapped.asked])
 
 
+@pytest.fixture
+def fits(monkeypatch):
+    """The fits that mending asks for."""
+    asked = []
+
+    def counted(assembly, outcome, fit):
+        return mended(assembly, outcome, lambda state: asked.append(state) or fit(state))
+
+    monkeypatch.setattr("superproto.hpl.mended", counted)
+    return asked
+
+
+def test_a_fit_that_needs_it_is_mended(swapped, fits):
+    accuracy(swapped)
+    assert 2 <= len(fits) <= 8
+
+
 @pytest.mark.parametrize(
     "parameters",
-    [{"alpha": 0.0}, {"rho": 0.0}, {"temperature": 0.0}, {"discriminative_weight": 1.0}, {"variant": "hpl1"}],
-)
-def test_where_the_objective_cannot_tell_nothing_is_tried(swapped, parameters):
-    assert accuracy(swapped, **parameters) == accuracy(swapped, mend=False, **parameters)
+    [
+        {"alpha": 0.0}, {"rho": 0.0}, {"temperature": 0.0}, {"discriminative_weight": 1.0}, {"variant": "hpl1"},
+        {"mend": False}, {"candidates": "all"},
+    ],
+)  # fmt: skip
+def test_where_the_objective_cannot_tell_nothing_is_tried(swapped, fits, parameters):
+    accuracy(swapped, **parameters)
+    assert not fits
 
 
-def test_a_pool_of_few_classes_is_left_alone(swapped):
-    few = swapped.with_pool("few-classes", classes=2, seed=0)
-    assert accuracy(few) == accuracy(few, mend=False)
+def test_names_are_not_learned_from_a_handful_of_classes(swapped, fits):
+    few = swapped.restricted(np.concatenate([swapped.seen_classes[:14], swapped.unseen_classes]))
+    accuracy(few)
+    assert not fits
+
+
+def test_a_pool_of_few_classes_is_left_alone(swapped, fits):
+    accuracy(swapped.with_pool("few-classes", classes=2, seed=0))
+    assert not fits
+
+
+def test_what_raises_the_objective_is_not_kept(swapped, monkeypatch):
+    monkeypatch.setattr("superproto.mending._gain", lambda *compared: -1e-9)
+    assert accuracy(swapped) == accuracy(swapped, mend=False)
+
+
+def test_objectives_compare_whatever_was_given_up_on_the_way(swapped, monkeypatch):
+    """The same prototypes and codes are worth the same, whatever own votes, hold and labels the fits ended with."""
+    values = []
+
+    def compare(assembly, outcome, fit):
+        state = outcome.state
+        other = state._replace(own=2 * state.own + 0.01, hold=0.3, labels=np.zeros(0, dtype=np.int64))
+        values.extend(assembly.model.plain_objective(s, 0.7) for s in (state, other))
+        return outcome
+
+    monkeypatch.setattr("superproto.hpl.mended", compare)
+    accuracy(swapped)
+    np.testing.assert_allclose(*values, rtol=1e-6)
+
+
+def test_a_warm_start_is_mended_like_a_cold_one(swapped):
+    before = HPL(mend=False).fit(swapped.X, swapped.y, semantics=swapped.semantics)
+    assert accuracy(swapped, init=before) > 0.95
 
 
 def test_a_cluster_of_two_classes_is_cut_and_the_halves_of_another_joined():
     """From a start at which two classes share a prototype and a third has two, one fit does not come away."""
-    from superproto.hpl import minimize
-    from superproto.mending import mended
-    from superproto.solver.spherical import normalized
-
     task = make_task(n_seen=40, n_unseen=6, n_features=24, samples_per_class=60, separation=1.5, random_state=4)
     truth = task.truth[task.asked]
     found = {}
