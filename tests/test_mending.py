@@ -7,6 +7,7 @@ import pytest
 
 from superproto import HPL
 from superproto.datasets import make_task
+from superproto.errors import UserError
 from superproto.hpl import minimize
 from superproto.mending import mended
 from superproto.metrics import per_class_accuracy
@@ -197,3 +198,13 @@ def test_a_cluster_of_two_classes_is_cut_and_the_halves_of_another_joined():
     Started().fit(task.X, task.y, semantics=task.semantics)
     assert found["mended"] > 0.95
     assert found["stuck"] < 0.9
+
+
+def test_mend_is_true_or_false(swapped):
+    with pytest.raises(UserError, match="mend is 'yes', but it must be True or False"):
+        accuracy(swapped, mend="yes")
+
+
+def test_further_fits_are_announced(swapped, capsys):
+    accuracy(swapped, verbose=1)
+    assert "to mend names and cuts" in capsys.readouterr().err

@@ -106,6 +106,9 @@ def _check_numbers(model: Any) -> None:
             continue
         if not (isinstance(value, Real) and 0 <= float(value) < np.inf):
             raise UserError(f"{name} is {value!r}, but it must be a finite number of at least 0.")
+    for name in ("alternate", "mend"):
+        if not isinstance(getattr(model, name), (bool, np.bool_)):
+            raise UserError(f"{name} is {getattr(model, name)!r}, but it must be True or False.")
     if not isinstance(model.max_iter, Integral) or model.max_iter < 1:
         raise UserError(f"max_iter is {model.max_iter!r}, but at least 1 iteration is needed.")
 

@@ -258,7 +258,7 @@ class HPL(ZeroShotEstimator):
 
         def fit(state: State) -> Outcome:
             if self.verbose:
-                say("once more, from other names or cuts of the clusters")
+                say("another fit, to mend names and cuts of clusters")
             return minimize(
                 assembly.model, state, self._schedule(), reporter(self.max_iter, None) if self.verbose else None
             )
