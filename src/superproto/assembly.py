@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -216,6 +217,18 @@ class Assembly:
         else:
             P = self.A.copy()
         return normalized(P, P) if choices.unit else P
+
+    @cached_property
+    def seen_prototypes(self) -> Array:
+        """(m, d) unit means of the seen classes."""
+        seen = self.problem.seen
+        return normalized(self.sums[seen], self.sums[seen])
+
+    @cached_property
+    def predicted_left_out(self) -> Array:
+        """(m, d) the seen classes' unit prototypes, each predicted from its description and all the other classes."""
+        P = self.seen_prototypes
+        return normalized(start.predict_left_out(self.A[self.problem.seen], P, self.ridge), P)
 
     def _start(self) -> State:
         """At the predictions, at clusters that are matched to them, or where an earlier model ended.

@@ -17,7 +17,6 @@ from scipy.special import logsumexp, softmax
 from superproto.generalized import CALIBRATION_ROWS, left_out
 from superproto.rows import Array
 from superproto.samples import Samples, evenly
-from superproto.solver import start
 from superproto.solver.calibration import likeliest_sharpness
 from superproto.solver.formulations import State
 from superproto.solver.spherical import normalized
@@ -57,7 +56,7 @@ def measure_doubt(assembly: Assembly, state: State, score: Callable[[Samples], A
     sharpness = likeliest_sharpness(scores, scores[np.arange(len(scores)), rows.labeled.classes])
     if assembly.pool is None:
         return Doubt(sharpness, by_class)
-    by_class = _doubt_of_names(assembly, state, rows.prototypes)
+    by_class = _doubt_of_names(assembly, state)
     return Doubt(_blunted(assembly, sharpness, by_class, score), by_class)
 
 
@@ -77,7 +76,7 @@ def informative(clusters: Array, doubt: Array, n: int) -> Array:
     return np.array(chosen, dtype=np.int64)
 
 
-def _doubt_of_names(assembly: Assembly, state: State, seen_prototypes: Array) -> Array:
+def _doubt_of_names(assembly: Assembly, state: State) -> Array:
     """(C,) 1 - R_jj of the clusters' own means against what the codes expect; 1 for an unseen class without samples."""
     problem, empty = assembly.problem, _empty(assembly, state)
     doubt = np.where(empty, 1.0, 0.0)
@@ -85,8 +84,7 @@ def _doubt_of_names(assembly: Assembly, state: State, seen_prototypes: Array) ->
     if not there.any() or not problem.described:
         return doubt
     found = assembly.sums + state.sums
-    predicted = start.predict_left_out(assembly.A[problem.seen], seen_prototypes, assembly.ridge)
-    fit = seen_prototypes @ normalized(predicted, seen_prototypes).T
+    fit = assembly.seen_prototypes @ assembly.predicted_left_out.T
     sharpness = likeliest_sharpness(fit, np.diag(fit))
     expected = state.Z[there] @ state.D_v
     cosines = normalized(found[there], expected) @ normalized(expected, expected).T

@@ -14,7 +14,7 @@ from scipy.special import softmax
 
 from superproto.rows import Array
 from superproto.samples import evenly
-from superproto.solver import calibration, start
+from superproto.solver import calibration
 from superproto.solver.formulations import Formulation, State
 from superproto.solver.spherical import normalized
 
@@ -54,16 +54,15 @@ def left_out(assembly: Assembly, number: int = CALIBRATION_ROWS) -> LeftOut:
         rows * lengths[:, None], classes, plain[seen] / counts[seen, None], counts[seen],
         whitened=assembly.labeled.metric.mean is not None,
     )  # fmt: skip
-    return LeftOut(labeled, normalized(sums[seen][classes] - rows, rows), normalized(sums[seen], sums[seen]))
+    return LeftOut(labeled, normalized(sums[seen][classes] - rows, rows), assembly.seen_prototypes)
 
 
 def unseen_advantage(assembly: Assembly) -> float:
     """b0: what a predicted prototype lacks against a learned one, from the labeled rows alone."""
     seen, rows = assembly.problem.seen, left_out(assembly)
-    predicted = start.predict_left_out(assembly.A[seen], rows.prototypes, assembly.ridge)
     return calibration.unseen_advantage(
         rows.labeled, assembly.start.P[seen], assembly.start.P[~seen], rows.own,
-        normalized(predicted, rows.prototypes)[rows.labeled.classes],
+        assembly.predicted_left_out[rows.labeled.classes],
     )  # fmt: skip
 
 

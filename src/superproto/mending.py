@@ -123,9 +123,8 @@ def _moved(assembly: Assembly, outcome: Outcome, movable: Array, sums: Array) ->
 def _names(assembly: Assembly, sums: Array, movable: Array, changed: list[int]) -> Array:
     """(n,) which of the clusters is each movable class; those that changed may begin under each other's names."""
     seen, A = assembly.problem.seen, assembly.A
-    known = normalized(assembly.sums[seen], assembly.sums[seen])
     found = normalized(sums, assembly.predicted[movable])
-    W = likeness(known, found, relations(A[seen], assembly.ridge))
+    W = likeness(assembly.seen_prototypes, found, relations(A[seen], assembly.ridge))
     starts = []
     for order in permutations(changed):
         starts.append(np.arange(len(movable)))

@@ -18,9 +18,7 @@ from scipy.special import softmax
 
 from superproto.rows import Array
 from superproto.samples import evenly
-from superproto.solver import start
 from superproto.solver.calibration import likeliest_sharpness
-from superproto.solver.spherical import normalized
 from superproto.solver.transport import evenness
 
 if TYPE_CHECKING:
@@ -107,13 +105,12 @@ def _scores_of_seen(assembly: Assembly, number: int) -> list[tuple[Array, Array]
     seen = assembly.problem.seen
     rows = np.flatnonzero(seen[assembly.labels])
     rows = rows[evenly(len(rows), _rows_for(number))]
-    P = normalized(assembly.sums[seen], assembly.sums[seen])
-    predicted = normalized(start.predict_left_out(assembly.A[seen], P, assembly.ridge), P)
+    predicted = assembly.predicted_left_out
     scores = assembly.labeled.some(rows).scores(predicted)
     classes, rng = (np.cumsum(seen) - 1)[assembly.labels[rows]], np.random.default_rng(0)
     found = []
-    for _ in range(SUBSETS if number < len(P) else 1):
-        chosen = np.sort(rng.choice(len(P), min(number, len(P)), replace=False))
+    for _ in range(SUBSETS if number < len(predicted) else 1):
+        chosen = np.sort(rng.choice(len(predicted), min(number, len(predicted)), replace=False))
         inside = np.isin(classes, chosen)
         if inside.any():
             found.append((scores[np.ix_(inside, chosen)], scores[inside, classes[inside]]))
