@@ -11,6 +11,7 @@ from superproto import HPL
 from superproto.assembly import Assembly
 from superproto.choices import choices_of
 from superproto.datasets import make_task
+from superproto.evidence import LEAST_SKILL
 from superproto.inputs import check_problem
 from superproto.presence import PSEUDO_COUNT, Presence, shares
 from superproto.rows import rows_of
@@ -22,10 +23,14 @@ TASK = make_task(
 )
 
 
-def presence_of(task, **parameters) -> Presence:
-    problem = check_problem(task.y, task.semantics)
+def assembly_of(task, **parameters) -> Assembly:
+    problem = check_problem(task.y, task.semantics, candidates=task.candidates)
     metric = learn_metric(rows_of(task.X), problem.labels, problem.n_classes)
-    return Assembly(choices_of(HPL(**parameters), problem, "means"), rows_of, task.X, problem, metric).presence
+    return Assembly(choices_of(HPL(**parameters), problem, "means"), rows_of, task.X, problem, metric)
+
+
+def presence_of(task, **parameters) -> Presence:
+    return assembly_of(task, **parameters).presence
 
 
 def accuracy(task, labels) -> float:
@@ -111,6 +116,32 @@ def test_presence_is_that_of_the_descriptions_whatever_the_start():
     choices = [choices_of(HPL(init=init, random_state=0), problem, init) for init in ("means", "kmeans")]
     found = [Assembly(choice, rows_of, few.X, problem, metric).presence for choice in choices]
     assert found[0].evenness == found[1].evenness
+
+
+def test_descriptions_that_predict_well_pull_more_where_candidates_are_missing():
+    few = assembly_of(TASK.with_pool("few-classes", classes=3, seed=1))
+    skill = np.median([p @ q for p, q in zip(few.seen_prototypes, few.predicted_left_out)])
+    assert few.presence.evenness < 1
+    assert skill > LEAST_SKILL
+    more = 1 + (1 - few.presence.evenness) * (skill / LEAST_SKILL - 1)
+    assert few.evidence.scale == pytest.approx(0.75 * more)
+
+
+def test_descriptions_pull_as_usual_where_nothing_is_missing_or_they_say_nothing():
+    few = TASK.with_pool("few-classes", classes=3, seed=1)
+    said = np.random.default_rng(7).normal(size=few.semantics.shape)
+    mixed = make_task(n_seen=12, n_unseen=4, setting="gzsl", random_state=0)
+    known = TASK._select(np.flatnonzero(~TASK.asked))
+    for task in (TASK, replace(few, semantics=said), mixed, known):
+        assert assembly_of(task).evidence.scale == 0.75
+
+
+def test_a_left_out_class_is_predicted_without_its_own_samples():
+    assembly = assembly_of(TASK)
+    A, P = assembly.A[assembly.problem.seen], assembly.seen_prototypes
+    K = A[1:] @ A[1:].T + assembly.ridge * np.trace(A @ A.T) / len(A) * np.eye(len(A) - 1)
+    by_hand = A[0] @ A[1:].T @ np.linalg.solve(K, P[1:])
+    np.testing.assert_allclose(assembly.predicted_left_out[0], by_hand / np.linalg.norm(by_hand), atol=1e-10)
 
 
 @pytest.mark.parametrize("prior", ["estimated", None])

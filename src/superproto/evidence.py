@@ -13,9 +13,11 @@ import numpy as np
 if TYPE_CHECKING:
     from superproto.assembly import Assembly
 
-# Set by hand on validation classes of the four packs (docs/decisions.md, 8 and 22); not tuned per data set.
+# Set by hand on validation classes of the four packs (docs/decisions.md, 8, 22 and 24); not tuned per data set.
 SMALL_POOL_PULL = 100.0
 SMALLEST = 1e-6
+# How well FLO's descriptions predict a seen class that is left out: those that do better pull more.
+LEAST_SKILL = 0.3125
 
 
 class Evidence(NamedTuple):
@@ -52,7 +54,19 @@ def measure_evidence(assembly: Assembly) -> Evidence:
     rows = assembly.counts[problem.seen].mean() if pool is None else pool.n / int(problem.allowed.sum())
     expected = float(rows) * assembly.compactness
     floor = SMALL_POOL_PULL / (1 + expected) ** (2 + assembly.presence.evenness) if choices.unit else 0.0
-    return Evidence(expected, choices.alignment_scale or 0.0, floor)
+    return Evidence(expected, (choices.alignment_scale or 0.0) * _trust(assembly), floor)
+
+
+def _trust(assembly: Assembly) -> float:
+    """How much more than usual descriptions may pull where the candidates do not look even, 1 where they do.
+
+    As much as the median cosine of seen classes with what their descriptions, without them, predict is above the least.
+    """
+    problem, uneven = assembly.problem, 1 - assembly.presence.evenness
+    if uneven == 0 or not problem.described or problem.seen.sum() < 2:
+        return 1.0
+    skill = float(np.median((assembly.seen_prototypes * assembly.predicted_left_out).sum(axis=1)))
+    return 1 + uneven * max(0.0, skill / LEAST_SKILL - 1)
 
 
 def measure_compactness(assembly: Assembly) -> float:
