@@ -68,7 +68,7 @@ def test_a_pool_of_one_class_is_not_torn_apart(prior):
     """Its sums are long: a sample is a small part of them, and taking more back would tear the class apart."""
 
     def accuracy(own_vote, seed):
-        task = make_task(n_seen=20, n_unseen=8, separation=1.0, random_state=seed)
+        task = make_task(n_seen=20, n_unseen=8, separation=0.6, random_state=seed)
         rows = np.flatnonzero(~task.asked | (task.truth == task.unseen_classes[seed]))
         model = HPL(own_vote=own_vote, prior=prior).fit(task.X[rows], task.y[rows], semantics=task.semantics)
         return np.mean((model.transduction_ == task.truth[rows])[task.asked[rows]])
@@ -108,7 +108,7 @@ def spherical(task):
 
 def test_votes_are_those_of_the_pull_and_at_most_an_average_class():
     task = make_task(n_seen=20, n_unseen=8, n_features=400, separation=1.0, random_state=0)
-    task = task.with_pool("shifted-prior", imbalance=4, seed=0)
+    task = task.with_pool("shifted-prior", imbalance=3, seed=0)
     assembly, model, state = spherical(task)
     unseen = task.unseen_classes
     free = assembly.pool.assign(assembly.start.P[unseen], np.zeros(8), assembly.temperature)
