@@ -25,19 +25,34 @@ def caution(model: Any, problem: Problem) -> None:
                 "their prototypes come from their descriptions."
             )
         return
+    warn_of_missing(model.missing_, problem)
     warn_of_strangers(model.class_doubt_, problem)
     _warn_of_empty(model, problem, labels)
+
+
+def warn_of_missing(missing: Array, problem: Problem) -> None:
+    """Candidates whose samples were more like those of another class than each other."""
+    if missing.any():
+        _warn(
+            f"{int(missing.sum())} of {int(problem.allowed.sum())} candidates seem to be missing from the pool "
+            f"({_listed(np.flatnonzero(missing), problem)}): their prototypes stay at their descriptions, see missing_. "
+            "Leave them out of candidates if you know that they are."
+        )
 
 
 def warn_of_strangers(class_doubt: Array, problem: Problem) -> None:
     """Descriptions that fit no cluster, though samples got their label."""
     lost = np.flatnonzero((class_doubt > LOST) & (class_doubt < 1))
     if len(lost):
-        named = ", ".join(name_of(problem.names, int(j)) for j in lost[:3]) + (", ..." if len(lost) > 3 else "")
         _warn(
-            f"The descriptions of {len(lost)} classes match no cluster of the pool ({named}): doubt their labels, "
-            "and see class_doubt_."
+            f"The descriptions of {len(lost)} classes match no cluster of the pool ({_listed(lost, problem)}): "
+            "doubt their labels, and see class_doubt_."
         )
+
+
+def _listed(classes: Array, problem: Problem) -> str:
+    """The first three by name."""
+    return ", ".join(name_of(problem.names, int(j)) for j in classes[:3]) + (", ..." if len(classes) > 3 else "")
 
 
 def _warn_of_empty(model: Any, problem: Problem, labels: Array) -> None:

@@ -33,7 +33,8 @@ def divide(assembly: Assembly, state: State, number: int | None) -> tuple[Array,
     index = looked_at(pool)
     rows, labels = pool.some(index).materialize().astype(np.float64), state.labels[index]
     parents, P, extra = list(range(problem.n_classes)), state.P.copy(), []
-    for j in np.flatnonzero(problem.allowed & ~problem.seen & (np.bincount(labels, minlength=len(P)) >= 4)):
+    free = problem.allowed & ~problem.seen & ~assembly.model.given.held
+    for j in np.flatnonzero(free & (np.bincount(labels, minlength=len(P)) >= 4)):
         first, *others = centers_of(rows[labels == j], number)
         if others:
             P[j] = first
@@ -62,13 +63,9 @@ def divided(assembly: Assembly, parents: Array) -> Spherical:
         counts=np.where(own, given.counts[parents], 0.0), sums=np.where(own[:, None], given.sums[parents], 0.0),
         offset=given.offset[parents], held=given.held[parents],
     )  # fmt: skip
-    levels = np.unique(seen[allowed], return_inverse=True)[1]
-    return Spherical(
-        rows,
-        replace(
-            model.softness, levels=levels, weights=1 / parts[allowed], most_own=model.softness.most_own * parts[allowed]
-        ),
-    )
+    soft, chosen = model.softness, (np.cumsum(given.allowed) - 1)[parents[allowed]]
+    most = np.broadcast_to(soft.most_own, len(soft.levels))[chosen] * parts[allowed]
+    return Spherical(rows, replace(soft, levels=soft.levels[chosen], weights=1 / parts[allowed], most_own=most))
 
 
 def merged(state: State, parents: Array) -> State:

@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
+from superproto.absence import without_absent
 from superproto.assembly import Assembly
 from superproto.cautions import caution
 from superproto.checkpoints import Checkpoint, signature
@@ -114,7 +115,8 @@ class HPL(ZeroShotEstimator):
         Prototypes of an unseen class. "auto": as many as its samples ask for by an information criterion, mostly one.
     mend : bool, default=True
         Then rename clusters or cut them otherwise where their likeness to each other asks for it, fit again from there,
-        eight times at most, and keep what lowers the objective. False: one fit.
+        eight times at most, and keep what lowers the objective. At last go on without insisting on candidates that seem
+        to be missing, three times at most. False: one fit.
     verbose : int, default=0
         1: lines on standard error about long passes and each outer iteration, with the time that is left.
     callback : callable or None, default=None
@@ -144,6 +146,8 @@ class HPL(ZeroShotEstimator):
         The chance that a found label is wrong, as far as the model can tell; 0 only where the label was given.
     class_doubt_ : array of shape (C,)
         The same for a class's name: 1 for a description that no cluster of the pool fits.
+    missing_ : array of shape (C,)
+        True for candidates that seem not to be in the pool: what is found of them is what fits their description.
     classes_ : array of shape (C,)
     n_iter_ : int
     hold_ : float
@@ -259,12 +263,12 @@ class HPL(ZeroShotEstimator):
 
         def fit(state: State) -> Outcome:
             if self.verbose:
-                say("another fit, to mend names and cuts of clusters")
+                say("another fit, to mend names and cuts of clusters or to do without some")
             return minimize(
                 assembly.model, state, self._schedule(), reporter(self.max_iter, None) if self.verbose else None
             )
 
-        return mended(assembly, outcome, fit) if self.mend else outcome
+        return without_absent(assembly, mended(assembly, outcome, fit), fit) if self.mend else outcome
 
     def _divide(self, outcome: Outcome, assembly: Assembly, number: int | None) -> tuple[Outcome, Array]:
         """Go on with several prototypes for the classes whose samples ask for it; (C',) whose prototype each is."""
@@ -382,3 +386,4 @@ class HPL(ZeroShotEstimator):
         self.prototype_classes_ = parents
         self.temperature_ = assembly.temperature
         self.hold_ = outcome.state.hold if outcome.state.settled else 0.0
+        self.missing_ = assembly.model.given.held & ~assembly.problem.seen
