@@ -35,8 +35,8 @@ def warn_of_missing(missing: Array, problem: Problem) -> None:
     if missing.any():
         _warn(
             f"{int(missing.sum())} of {int(problem.allowed.sum())} candidates seem to be missing from the pool "
-            f"({_listed(np.flatnonzero(missing), problem)}): their prototypes stay at their descriptions, see missing_. "
-            "Leave them out of candidates if you know that they are."
+            f"({_listed(np.flatnonzero(missing), problem)}): they stay where their descriptions are; see missing_, "
+            "and leave them out of candidates if you know that they are."
         )
 
 

@@ -106,6 +106,8 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("samples in the pool", "100", 20, _samples(100), prepare=True),
     Condition("samples in the pool", "10", 200, _samples(10), prepare=True),
     Condition("samples in the pool", "1", 200, _samples(1), prepare=True),
+    # A draw depends on its condition's place in this list, so what is new comes last.
+    Condition("classes in the pool", "four fifths", 10, _present(0.8)),
 )
 
 
