@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from superproto.division import looked_at
+from superproto.mending import ENOUGH, LEAST_SEEN
+from superproto.passes import sums_by_class
 from superproto.rows import Array
 from superproto.solver.formulations import State
 from superproto.solver.loop import Outcome
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
 # In lengths of a seen class's mean; set on validation classes (docs/decisions.md, 25).
 DOUBTFUL, APART = 0.1, 0.0
 ROUNDS = 3
-# Of what pulls on an average class: below it samples are too few to tell.
-ENOUGH = 0.9
 
 
 def without_absent(assembly: Assembly, outcome: Outcome, fit: Callable[[State], Outcome]) -> Outcome:
@@ -57,8 +57,7 @@ def coherence(rows: Array, labels: Array, n_classes: int) -> Array:
     """
     member = np.arange(len(rows))
     counts = np.bincount(labels, minlength=n_classes)
-    sums = np.zeros((n_classes, rows.shape[1]))
-    np.add.at(sums, labels, rows)
+    sums = sums_by_class(rows, labels, np.ones(len(rows)), n_classes)
     lengths = np.linalg.norm(sums, axis=1)
     scores = rows @ sums.T
     own = scores[member, labels] - 1
@@ -72,9 +71,12 @@ def coherence(rows: Array, labels: Array, n_classes: int) -> Array:
 
 
 def _candidates(assembly: Assembly) -> Array:
-    """(C,) which may be missing: without labels, in a pool that looks even and is large enough to tell."""
+    """(C,) which may be missing: without labels, in a pool that looks even and is large enough to tell.
+
+    With a handful of seen classes nothing was measured, and nothing is done.
+    """
     problem, model = assembly.problem, assembly.model
-    asked = assembly.is_soft and assembly.pool is not None and problem.described and problem.seen.any()
+    asked = assembly.is_soft and assembly.pool is not None and problem.described and problem.seen.sum() >= LEAST_SEEN
     if not asked or not isinstance(model, Spherical) or (problem.seen & problem.allowed).any():
         return np.zeros_like(problem.seen)
     insists = model.softness.prior == "two-level" and model.softness.relaxation > 0
