@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 # In lengths of a seen class's mean; set on validation classes (docs/decisions.md, 25).
 DOUBTFUL, APART = 0.1, 0.0
 ROUNDS = 3
+# One such class is found in full pools too, where two carry each other's samples.
+LEAST_DOUBTFUL = 2
 
 
 def without_absent(assembly: Assembly, outcome: Outcome, fit: Callable[[State], Outcome]) -> Outcome:
@@ -42,7 +44,7 @@ def without_absent(assembly: Assembly, outcome: Outcome, fit: Callable[[State], 
         sent = away | (doubtful & (alike < APART))
         doubted = doubtful | (candidates & (alike < DOUBTFUL))
         unchanged = np.array_equal(sent, away) and np.array_equal(doubted, doubtful)
-        if unchanged or (candidates & ~doubted).sum() < 2:
+        if unchanged or doubted.sum() < LEAST_DOUBTFUL or (candidates & ~doubted).sum() < 2:
             break
         doubtful, away = doubted, sent
         assembly.model = _doubting(model, doubtful, away)
