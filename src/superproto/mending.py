@@ -88,7 +88,7 @@ def _movable(assembly: Assembly) -> Array:
     judged = isinstance(model, Spherical) and assembly.is_soft and model.score_weight > 0
     if not (told and pooled and judged) or assembly.choices.discriminative > 0 or problem.n_classes > MOST_CLASSES:
         return np.zeros(0, dtype=np.int64)
-    return np.flatnonzero(problem.allowed & ~model.given.held)
+    return np.flatnonzero(problem.allowed)
 
 
 def _misnamed(assembly: Assembly, outcome: Outcome, movable: Array) -> bool:
