@@ -2,7 +2,7 @@
 
 A prior gives every candidate its share of the pool, also one that is not there: it then holds a piece of another class.
 Such a piece tells itself: its samples are hardly more like each other than they are like the samples of another
-cluster. In pools that hold all candidates hardly a class is found so. What is doubtful is no longer promised a share. Where
+cluster. In full pools hardly a class is found so. What is doubtful is no longer promised a share of the pool. Where
 samples are even more like those of another cluster, after that, the class goes back to its description: it may still
 win samples, but they do not move it. The fit goes on from there, and the objective is that of the last one.
 """
