@@ -11,9 +11,9 @@ from superproto import HPL
 from superproto.assembly import Assembly
 from superproto.choices import choices_of
 from superproto.datasets import make_task
-from superproto.evidence import LEAST_SKILL
+from superproto.evidence import DOUBT, SMALL_POOL_PULL
 from superproto.inputs import check_problem
-from superproto.presence import PSEUDO_COUNT, Presence, shares
+from superproto.presence import PSEUDO_COUNT, REMOTE, Presence, remoteness, shares
 from superproto.rows import rows_of
 from superproto.solver.transport import evenness
 from superproto.whitening import learn_metric
@@ -118,22 +118,74 @@ def test_presence_is_that_of_the_descriptions_whatever_the_start():
     assert found[0].evenness == found[1].evenness
 
 
-def test_descriptions_that_predict_well_pull_more_where_candidates_are_missing():
+def test_descriptions_pull_by_what_they_are_worth_where_candidates_are_missing():
     few = assembly_of(TASK.with_pool("few-classes", classes=3, seed=1))
-    skill = np.median([p @ q for p, q in zip(few.seen_prototypes, few.predicted_left_out)])
-    assert few.presence.evenness < 1
-    assert skill > LEAST_SKILL
-    more = 1 + (1 - few.presence.evenness) * (skill / LEAST_SKILL - 1)
-    assert few.evidence.scale == pytest.approx(0.75 * more)
+    uneven, e, R = 1 - few.presence.evenness, few.evidence.expected, few.compactness
+    s = np.median([p @ q for p, q in zip(few.seen_prototypes, few.predicted_left_out)])
+    assert uneven > 0
+    worth = DOUBT * 0.75 * uneven * s / ((1 - s**2) * R)
+    assert few.evidence.floor == pytest.approx(SMALL_POOL_PULL / (1 + e) ** (3 - uneven) + worth)
 
 
 def test_descriptions_pull_as_usual_where_nothing_is_missing_or_they_say_nothing():
     few = TASK.with_pool("few-classes", classes=3, seed=1)
-    said = np.random.default_rng(7).normal(size=few.semantics.shape)
+    meaningless = replace(few, semantics=np.random.default_rng(7).normal(size=few.semantics.shape))
     mixed = make_task(n_seen=12, n_unseen=4, setting="gzsl", random_state=0)
     known = TASK._select(np.flatnonzero(~TASK.asked))
-    for task in (TASK, replace(few, semantics=said), mixed, known):
-        assert assembly_of(task).evidence.scale == 0.75
+    for task in (TASK, meaningless, mixed, known):
+        found = assembly_of(task)
+        usual = SMALL_POOL_PULL / (1 + found.evidence.expected) ** (2 + found.presence.evenness)
+        assert found.evidence.floor - usual < 0.02 * found.evidence.expected
+    assert assembly_of(few, alignment_scale=0.0).evidence.floor < assembly_of(few).evidence.floor / 2
+
+
+def test_worth_is_what_bayes_gives_a_prediction_beside_samples():
+    """The mean of n samples and a prediction, weighted as the pull has it, is the best mixture of the two."""
+    rng, d, R, s, n = np.random.default_rng(0), 2000, 0.4, 0.5, 6
+    unit = lambda v: v / np.linalg.norm(v)  # noqa: E731
+    errors = dict.fromkeys((0.2, 0.5, 1.0, 2.0, 5.0), 0.0)
+    for _ in range(60):
+        told, rest = unit(rng.normal(size=d)), unit(rng.normal(size=d))
+        mean = R * unit(s * told + np.sqrt(1 - s**2) * rest)
+        total = n * mean + np.sqrt(n / d) * rng.normal(size=d)
+        for w in errors:
+            errors[w] -= unit(total + w * s / ((1 - s**2) * R) * told) @ unit(mean)
+    assert min(errors, key=errors.get) == 1.0
+
+
+def pooled(rng, means, rows_of_class):
+    """The sum of unit rows about class means, so many of each, and their number."""
+    rows = np.concatenate([mean + rng.normal(size=(n, means.shape[1])) for mean, n in zip(means, rows_of_class)])
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).sum(axis=0), len(rows)
+
+
+@pytest.mark.parametrize(("rows", "is_remote"), [([40] * 10, False), ([100] * 4, True), ([210] + [20] * 9, True)])
+def test_few_and_large_classes_drag_a_pool_from_the_center(rows, is_remote):
+    """Also where nothing is known of the classes but that they are like the seen ones."""
+    found = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        means = 6 * rng.normal(size=(50, 100)) / 10
+        seen = [pooled(rng, means[j : j + 1], [30]) for j in range(40)]
+        total, N = pooled(rng, means[40:], rows)
+        found.append(remoteness(total, N, np.array([s for s, _ in seen]), np.array([n for _, n in seen]), 10))
+    assert (np.median(found) > REMOTE[1]) == is_remote
+    assert is_remote or np.mean(np.array(found) > REMOTE[0]) <= 0.1
+
+
+def test_remoteness_does_not_see_rotations_nor_where_the_origin_is():
+    rng = np.random.default_rng(0)
+    sums, counts = rng.normal(size=(20, 8)) * 3, np.full(20, 30.0)
+    total, turn = rng.normal(size=8) * 9, np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    found = remoteness(total, 100, sums, counts, 5)
+    assert remoteness(total @ turn, 100, sums @ turn, counts, 5) == pytest.approx(found)
+
+
+@pytest.mark.filterwarnings("ignore:.*classes:UserWarning")
+def test_unevenness_is_found_where_descriptions_hardly_predict():
+    poor = replace(TASK, semantics=TASK.semantics + 2 * np.random.default_rng(0).normal(size=TASK.semantics.shape))
+    assert presence_of(poor).evenness == 1
+    assert presence_of(poor.with_pool("shifted-prior", imbalance=50, seed=0)).evenness < 0.5
 
 
 def test_a_left_out_class_is_predicted_without_its_own_samples():

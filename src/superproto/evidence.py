@@ -13,18 +13,20 @@ import numpy as np
 if TYPE_CHECKING:
     from superproto.assembly import Assembly
 
-# Set by hand on validation classes of the four packs (docs/decisions.md, 8, 22 and 24); not tuned per data set.
+# Set by hand on validation classes of the four packs (docs/decisions.md, 8, 22 and 26); not tuned per data set.
 SMALL_POOL_PULL = 100.0
 SMALLEST = 1e-6
-# How well FLO's descriptions predict a seen class that is left out: those that do better pull more.
-LEAST_SKILL = 0.3125
+# What is known of a class by its description counts so many times, where it is doubtful which classes are there.
+DOUBT = 5.0
+# Of what a description leaves unexplained of a class's mean, squared.
+LEAST_UNEXPLAINED = 0.05
 
 
 class Evidence(NamedTuple):
     """e, the pull that is ``expected`` on a class of average size.
 
-    Descriptions pull with a ``scale`` of the evidence and a ``floor``, which vanishes with the size of the pool, sooner
-    where all classes seem to be there: a handful of samples must not drag a prototype to themselves.
+    Descriptions pull with a ``scale`` of the evidence and a ``floor``. In a pool of all classes it vanishes with the
+    pool's size: a handful of samples must not drag a prototype to themselves. Elsewhere descriptions keep their worth.
     """
 
     expected: float
@@ -53,20 +55,24 @@ def measure_evidence(assembly: Assembly) -> Evidence:
     choices, problem, pool = assembly.choices, assembly.problem, assembly.pool
     rows = assembly.counts[problem.seen].mean() if pool is None else pool.n / int(problem.allowed.sum())
     expected = float(rows) * assembly.compactness
-    floor = SMALL_POOL_PULL / (1 + expected) ** (2 + assembly.presence.evenness) if choices.unit else 0.0
-    return Evidence(expected, (choices.alignment_scale or 0.0) * _trust(assembly), floor)
+    scale, uneven = choices.alignment_scale or 0.0, 1 - assembly.presence.evenness
+    if not choices.unit:
+        return Evidence(expected, scale, 0.0)
+    known = DOUBT * scale * uneven * _worth(assembly) if uneven > 0 else 0.0
+    return Evidence(expected, scale, SMALL_POOL_PULL / (1 + expected) ** (3 - uneven) + known)
 
 
-def _trust(assembly: Assembly) -> float:
-    """How much more than usual descriptions may pull where the candidates do not look even, 1 where they do.
+def _worth(assembly: Assembly) -> float:
+    """The pull of a description as Bayes has it: s / ((1 - s^2) R).
 
-    As much as the median cosine of seen classes with what their descriptions, without them, predict is above the least.
+    A class's mean, of length R, is predicted with a cosine of s. Per direction, what the prediction s R leaves open has
+    the variance (1 - s^2) R^2 where one sample has 1. s is the median over seen classes, each predicted without itself.
     """
-    problem, uneven = assembly.problem, 1 - assembly.presence.evenness
-    if uneven == 0 or not problem.described or problem.seen.sum() < 2:
-        return 1.0
-    skill = float(np.median((assembly.seen_prototypes * assembly.predicted_left_out).sum(axis=1)))
-    return 1 + uneven * max(0.0, skill / LEAST_SKILL - 1)
+    problem = assembly.problem
+    if not problem.described or problem.seen.sum() < 2:
+        return 0.0
+    skill = max(0.0, float(np.median((assembly.seen_prototypes * assembly.predicted_left_out).sum(axis=1))))
+    return skill / (max(1 - skill**2, LEAST_UNEXPLAINED) * assembly.compactness)
 
 
 def measure_compactness(assembly: Assembly) -> float:

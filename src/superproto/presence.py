@@ -6,7 +6,8 @@ predictions are poor, though they are there; how much is measured on the same la
 classes. Only where the pool's shares are far more concentrated than that is it taken to hold few classes.
 
 Between all and few, evenness says how far a pool is to be treated as one of all candidates. EM is too bold for that:
-plain shares at the start are compared with those of as many labeled rows.
+plain shares at the start are compared with those of as many labeled rows. Where descriptions predict badly, such shares
+look even whatever the pool; its mean does not: few or uneven classes do not cancel out, and drag it from the center.
 """
 
 from __future__ import annotations
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 # Set on validation classes with pools of 1, 2, 5, half and all of them (docs/decisions.md, 18 and 22).
 FEW = (0.3, 0.5)
 EVEN = (0.85, 0.97)
+# In squared distances that one set of seen classes in twenty has (docs/decisions.md, 26).
+REMOTE = (1.0, 1.4)
+ONE_IN_TWENTY = 0.95
+LEAST_SEEN = 4
+SETS = 200
 # The evenness that is expected where no seen class tells: that of CUB's.
 USUAL = 0.9
 PSEUDO_COUNT = 20.0
@@ -58,6 +64,7 @@ def measure_presence(assembly: Assembly) -> Presence:
     known = _scores_of_seen(assembly, len(columns)) if problem.described and problem.seen.sum() >= 2 else []
     usual = float(np.mean([_usual_evenness(scores / T, len(asked)) for scores, _ in known])) if known else USUAL
     even = _between(EVEN, evenness(mean_softmax(asked / T)) / usual)
+    even = min(even, 1 - _between(REMOTE, _remoteness_of_pool(assembly)))
     if not known:
         return Presence(0.0, nobody, even)
     sharpness = float(np.median([likeliest_sharpness(scores, own) for scores, own in known]))
@@ -76,6 +83,40 @@ def _usual_evenness(logits: Array, number: int) -> float:
     """Of so many rows drawn from these: few rows cannot be even among many classes."""
     drawn = np.random.default_rng(0).multinomial(number, mean_softmax(logits), size=DRAWS)
     return float(np.mean([evenness(counts / number) for counts in drawn]))
+
+
+def _remoteness_of_pool(assembly: Assembly) -> float:
+    """That of the pool's mean among those of seen classes with two rows or more; 0 where they are too few to tell."""
+    assert assembly.pool is not None
+    several = assembly.problem.seen & (assembly.counts > 1)
+    if several.sum() < LEAST_SEEN or assembly.pool.n < 2:
+        return 0.0
+    _, total = assembly.pool.class_sums(np.zeros(assembly.pool.n, dtype=np.int64), 1)
+    number = int(assembly.problem.allowed.sum())
+    return remoteness(total[0], assembly.pool.n, assembly.sums[several], assembly.counts[several], number)
+
+
+def remoteness(total: Array, N: int, sums: Array, counts: Array, number: int) -> float:
+    """How far a pool's mean is from the seen classes', against as many even ones: above 1 for one set in twenty.
+
+    ``total`` (d,) is the sum of N unit rows, ``sums`` (m, d) are those of the classes. |pool's mean - mean of class
+    means|^2 is compared with that of N rows drawn from k of the seen classes, against the other m - k, over sets of k;
+    1 / number + 1 / m for 1 / k + 1 / (m - k) where k has to be less than ``number``. No row is compared with itself.
+    """
+    means, m = sums / counts[:, None], len(sums)
+    G = means @ means.T
+    G[np.diag_indices(m)] = ((sums**2).sum(axis=1) - counts) / (counts * (counts - 1))
+    distance = (total @ total - N) / (N * (N - 1)) - 2 * (means @ total).mean() / N + G.mean()
+    k, rng = max(2, min(number, m // 2)), np.random.default_rng(0)
+    usual = np.empty(SETS)
+    for i in range(SETS):
+        order = rng.permutation(m)
+        drawn, others = order[:k], order[k:]
+        rows, inside = rng.multinomial(N, np.full(k, 1 / k)), G[np.ix_(drawn, drawn)]
+        usual[i] = (rows @ inside @ rows - rows @ np.diag(inside)) / (N * (N - 1))
+        usual[i] += G[np.ix_(others, others)].mean() - 2 * (rows @ G[np.ix_(drawn, others)].mean(axis=1)) / N
+    usual *= (1 / number + 1 / m) / (1 / k + 1 / (m - k))
+    return float(distance / max(float(np.quantile(usual, ONE_IN_TWENTY)), np.finfo(np.float64).tiny))
 
 
 def _between(bounds: tuple[float, float], value: float) -> float:
