@@ -143,17 +143,17 @@ def read_findings(path: PathLike) -> list[dict[str, Any]]:
 
 
 def _accuracies(task: Task, condition: Condition, rng: np.random.Generator) -> Iterator[Mapping[str, float]]:
-    whiten = not condition.prepare
     given = _whitened_by_labels(task) if condition.prepare else task
     start = None
     for _ in range(condition.draws):
         spoiled = condition.spoil(given, rng)
         asked = spoiled.asked
         if start is None or not condition.prepare:
-            start = _fitted("hpl", spoiled.inductive(), whiten)
+            start = _fitted("hpl", spoiled.inductive(), whiten=not condition.prepare)
         answers = {START: start.predict(spoiled.X[asked])}
+        ready = spoiled if condition.prepare else whiten_once(spoiled).task
         for method in METHODS:
-            answers[method] = _fitted(method, spoiled, whiten).transduction_[asked]
+            answers[method] = _fitted(method, ready, whiten=False).transduction_[asked]
         # Pools of a few samples hold few classes: there each sample counts alike.
         small = asked.sum() < 20 * len(spoiled.unseen_classes)
         truth = spoiled.truth[asked]
