@@ -13,7 +13,7 @@ from superproto.choices import choices_of
 from superproto.datasets import make_task
 from superproto.evidence import DOUBT, SMALL_POOL_PULL
 from superproto.inputs import check_problem
-from superproto.presence import PSEUDO_COUNT, REMOTE, Presence, remoteness, shares
+from superproto.presence import PSEUDO_COUNT, REMOTE, Presence, _remoteness_of_pool, remoteness, shares
 from superproto.rows import rows_of
 from superproto.solver.transport import evenness
 from superproto.whitening import learn_metric
@@ -168,17 +168,29 @@ def test_few_and_large_classes_drag_a_pool_from_the_center(rows, is_remote):
         means = 6 * rng.normal(size=(50, 100)) / 10
         seen = [pooled(rng, means[j : j + 1], [30]) for j in range(40)]
         total, N = pooled(rng, means[40:], rows)
-        found.append(remoteness(total, N, np.array([s for s, _ in seen]), np.array([n for _, n in seen]), 10))
+        found.append(remoteness(total, N, 0.0, np.array([s for s, _ in seen]), np.array([n for _, n in seen]), 10))
     assert (np.median(found) > REMOTE[1]) == is_remote
     assert is_remote or np.mean(np.array(found) > REMOTE[0]) <= 0.1
 
 
-def test_remoteness_does_not_see_rotations_nor_where_the_origin_is():
+def test_remoteness_does_not_see_rotations_nor_numbers_of_classes():
     rng = np.random.default_rng(0)
     sums, counts = rng.normal(size=(20, 8)) * 3, np.full(20, 30.0)
     total, turn = rng.normal(size=8) * 9, np.linalg.qr(rng.normal(size=(8, 8)))[0]
-    found = remoteness(total, 100, sums, counts, 5)
-    assert remoteness(total @ turn, 100, sums @ turn, counts, 5) == pytest.approx(found)
+    found, shuffled = remoteness(total, 100, 0.1, sums, counts, 5), rng.permutation(20)
+    assert remoteness(total @ turn, 100, 0.1, sums @ turn, counts, 5) == pytest.approx(found)
+    assert remoteness(total, 100, 0.1, sums[shuffled], counts, 5) == pytest.approx(found)
+
+
+@pytest.mark.parametrize("number", [4, 10, 30])
+def test_a_few_samples_of_all_classes_are_seldom_remote(number):
+    """Their mean is long by chance: as long as that of as many rows of seen classes."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(40):
+        asked = rng.choice(np.flatnonzero(TASK.asked), number, replace=False)
+        task = TASK._select(np.union1d(np.flatnonzero(~TASK.asked), asked))
+        found.append(_remoteness_of_pool(assembly_of(task)) > REMOTE[0])
+    assert np.mean(found) <= 0.125
 
 
 @pytest.mark.filterwarnings("ignore:.*classes:UserWarning")

@@ -31,8 +31,8 @@ EVEN = (0.85, 0.97)
 # In squared distances that one set of seen classes in twenty has (docs/decisions.md, 26).
 REMOTE = (1.0, 1.4)
 ONE_IN_TWENTY = 0.95
-LEAST_SEEN = 4
-SETS = 200
+LEAST_SEEN, MOST_SEEN = 4, 1000
+SETS, LARGEST_SET = 200, 100
 # The evenness that is expected where no seen class tells: that of CUB's.
 USUAL = 0.9
 PSEUDO_COUNT = 20.0
@@ -87,35 +87,44 @@ def _usual_evenness(logits: Array, number: int) -> float:
 
 def _remoteness_of_pool(assembly: Assembly) -> float:
     """That of the pool's mean among those of seen classes with two rows or more; 0 where they are too few to tell."""
-    assert assembly.pool is not None
-    several = assembly.problem.seen & (assembly.counts > 1)
-    if several.sum() < LEAST_SEEN or assembly.pool.n < 2:
+    pool = assembly.pool
+    assert pool is not None
+    several = np.flatnonzero(assembly.problem.seen & (assembly.counts > 1))
+    several = several[evenly(len(several), MOST_SEEN)]
+    if len(several) < LEAST_SEEN or pool.n < 2:
         return 0.0
-    _, total = assembly.pool.class_sums(np.zeros(assembly.pool.n, dtype=np.int64), 1)
+    _, total = pool.class_sums(np.zeros(pool.n, dtype=np.int64), 1)
+    noise = float(pool.scores(total).astype(np.float64).var()) / (pool.n - 1)
     number = int(assembly.problem.allowed.sum())
-    return remoteness(total[0], assembly.pool.n, assembly.sums[several], assembly.counts[several], number)
+    return remoteness(total[0], pool.n, noise, assembly.sums[several], assembly.counts[several], number)
 
 
-def remoteness(total: Array, N: int, sums: Array, counts: Array, number: int) -> float:
+def remoteness(total: Array, N: int, noise: float, sums: Array, counts: Array, number: int) -> float:
     """How far a pool's mean is from the seen classes', against as many even ones: above 1 for one set in twenty.
 
     ``total`` (d,) is the sum of N unit rows, ``sums`` (m, d) are those of the classes. |pool's mean - mean of class
     means|^2 is compared with that of N rows drawn from k of the seen classes, against the other m - k, over sets of k;
     1 / number + 1 / m for 1 / k + 1 / (m - k) where k has to be less than ``number``. No row is compared with itself.
+    ``noise`` is the mean square of <x, x'>: pools of a few rows have long means by chance.
     """
     means, m = sums / counts[:, None], len(sums)
     G = means @ means.T
     G[np.diag_indices(m)] = ((sums**2).sum(axis=1) - counts) / (counts * (counts - 1))
+    # In an order that their numbers do not decide, so that the sets are the same under others.
+    order = np.argsort(np.diag(G))
+    G = G[np.ix_(order, order)]
     distance = (total @ total - N) / (N * (N - 1)) - 2 * (means @ total).mean() / N + G.mean()
-    k, rng = max(2, min(number, m // 2)), np.random.default_rng(0)
-    usual = np.empty(SETS)
+    k, rng = max(2, min(number, m // 2, LARGEST_SET)), np.random.default_rng(0)
+    usual, lines, whole = np.empty(SETS), G.sum(axis=1), float(G.sum())
     for i in range(SETS):
-        order = rng.permutation(m)
-        drawn, others = order[:k], order[k:]
+        drawn = rng.permutation(m)[:k]
         rows, inside = rng.multinomial(N, np.full(k, 1 / k)), G[np.ix_(drawn, drawn)]
-        usual[i] = (rows @ inside @ rows - rows @ np.diag(inside)) / (N * (N - 1))
-        usual[i] += G[np.ix_(others, others)].mean() - 2 * (rows @ G[np.ix_(drawn, others)].mean(axis=1)) / N
+        across = lines[drawn] - inside.sum(axis=1)
+        own = (rows @ inside @ rows - rows @ np.diag(inside)) / (N * (N - 1))
+        others = (whole - inside.sum() - 2 * across.sum()) / (m - k) ** 2
+        usual[i] = own - 2 * (rows @ across) / (N * (m - k)) + others
     usual *= (1 / number + 1 / m) / (1 / k + 1 / (m - k))
+    usual += np.sqrt(2 * noise / (N * (N - 1))) * rng.standard_normal(SETS)
     return float(distance / max(float(np.quantile(usual, ONE_IN_TWENTY)), np.finfo(np.float64).tiny))
 
 
