@@ -13,8 +13,9 @@ from superproto.choices import choices_of
 from superproto.datasets import make_task
 from superproto.evidence import DOUBT, SMALL_POOL_PULL
 from superproto.inputs import check_problem
-from superproto.presence import PSEUDO_COUNT, REMOTE, Presence, _remoteness_of_pool, remoteness, shares
+from superproto.presence import PSEUDO_COUNT, REMOTE, Presence, _remoteness_of_pool, shares
 from superproto.rows import rows_of
+from superproto.solver.remoteness import remoteness, usual_distances
 from superproto.solver.transport import evenness
 from superproto.whitening import learn_metric
 
@@ -180,6 +181,13 @@ def test_remoteness_does_not_see_rotations_nor_numbers_of_classes():
     found, shuffled = remoteness(total, 100, 0.1, sums, counts, 5), rng.permutation(20)
     assert remoteness(total @ turn, 100, 0.1, sums @ turn, counts, 5) == pytest.approx(found)
     assert remoteness(total, 100, 0.1, sums[shuffled], counts, 5) == pytest.approx(found)
+
+
+def test_usual_distances_by_hand():
+    """Class means at right angles: the mean of four unseen ones is 1 / 4 + 1 / 8 from that of eight seen ones."""
+    np.testing.assert_allclose(usual_distances(np.eye(8), 10**9, 0.0, 4), 1 / 4 + 1 / 8, rtol=1e-3)
+    assert usual_distances(np.eye(8), 4, 0.0, 4).std() > 0.01
+    assert usual_distances(np.zeros((8, 8)), 100, 0.5, 4).std() == pytest.approx(0.01, rel=0.2)
 
 
 @pytest.mark.parametrize("number", [4, 10, 30])

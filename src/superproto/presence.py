@@ -20,6 +20,7 @@ from scipy.special import softmax
 from superproto.rows import Array
 from superproto.samples import evenly
 from superproto.solver.calibration import likeliest_sharpness
+from superproto.solver.remoteness import remoteness
 from superproto.solver.transport import evenness
 
 if TYPE_CHECKING:
@@ -30,9 +31,7 @@ FEW = (0.3, 0.5)
 EVEN = (0.85, 0.97)
 # In squared distances that one set of seen classes in twenty has (docs/decisions.md, 26).
 REMOTE = (1.0, 1.4)
-ONE_IN_TWENTY = 0.95
 LEAST_SEEN, MOST_SEEN = 4, 1000
-SETS, LARGEST_SET = 200, 100
 # The evenness that is expected where no seen class tells: that of CUB's.
 USUAL = 0.9
 PSEUDO_COUNT = 20.0
@@ -97,35 +96,6 @@ def _remoteness_of_pool(assembly: Assembly) -> float:
     noise = float(pool.scores(total).astype(np.float64).var()) / (pool.n - 1)
     number = int(assembly.problem.allowed.sum())
     return remoteness(total[0], pool.n, noise, assembly.sums[several], assembly.counts[several], number)
-
-
-def remoteness(total: Array, N: int, noise: float, sums: Array, counts: Array, number: int) -> float:
-    """How far a pool's mean is from the seen classes', against as many even ones: above 1 for one set in twenty.
-
-    ``total`` (d,) is the sum of N unit rows, ``sums`` (m, d) are those of the classes. |pool's mean - mean of class
-    means|^2 is compared with that of N rows drawn from k of the seen classes, against the other m - k, over sets of k;
-    1 / number + 1 / m for 1 / k + 1 / (m - k) where k has to be less than ``number``. No row is compared with itself.
-    ``noise`` is the mean square of <x, x'>: pools of a few rows have long means by chance.
-    """
-    means, m = sums / counts[:, None], len(sums)
-    G = means @ means.T
-    G[np.diag_indices(m)] = ((sums**2).sum(axis=1) - counts) / (counts * (counts - 1))
-    # In an order that their numbers do not decide, so that the sets are the same under others.
-    order = np.argsort(np.diag(G))
-    G = G[np.ix_(order, order)]
-    distance = (total @ total - N) / (N * (N - 1)) - 2 * (means @ total).mean() / N + G.mean()
-    k, rng = max(2, min(number, m // 2, LARGEST_SET)), np.random.default_rng(0)
-    usual, lines, whole = np.empty(SETS), G.sum(axis=1), float(G.sum())
-    for i in range(SETS):
-        drawn = rng.permutation(m)[:k]
-        rows, inside = rng.multinomial(N, np.full(k, 1 / k)), G[np.ix_(drawn, drawn)]
-        across = lines[drawn] - inside.sum(axis=1)
-        own = (rows @ inside @ rows - rows @ np.diag(inside)) / (N * (N - 1))
-        others = (whole - inside.sum() - 2 * across.sum()) / (m - k) ** 2
-        usual[i] = own - 2 * (rows @ across) / (N * (m - k)) + others
-    usual *= (1 / number + 1 / m) / (1 / k + 1 / (m - k))
-    usual += np.sqrt(2 * noise / (N * (N - 1))) * rng.standard_normal(SETS)
-    return float(distance / max(float(np.quantile(usual, ONE_IN_TWENTY)), np.finfo(np.float64).tiny))
 
 
 def _between(bounds: tuple[float, float], value: float) -> float:
