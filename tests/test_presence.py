@@ -72,6 +72,7 @@ def test_a_pool_of_one_class_is_recognized_and_not_torn_apart(monkeypatch):
     assert found.certainty > 0
     assert found.advantage.argmax() == np.flatnonzero(TASK.unseen_classes == few.truth[few.asked][0])[0]
     with_presence = HPL().fit(few.X, few.y, semantics=few.semantics)
+    assert with_presence.evenness_ == found.evenness < 0.5
     monkeypatch.setattr("superproto.presence.measure_presence", lambda assembly: Presence(0.0, np.zeros(10), 1.0))
     without = HPL().fit(few.X, few.y, semantics=few.semantics)
     assert accuracy(few, with_presence.transduction_) > accuracy(few, without.transduction_) + 0.05

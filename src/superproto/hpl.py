@@ -148,6 +148,9 @@ class HPL(ZeroShotEstimator):
         The same for a class's name: 1 for a description that no cluster of the pool fits.
     missing_ : array of shape (C,)
         True for candidates that seem not to be in the pool: what is found of them is what fits their description.
+    evenness_ : float
+        0 to 1: how far the pool looked as if it held all candidates, none far larger than the others. Below 1 their
+        sizes are not held to be equal, and descriptions pull more.
     classes_ : array of shape (C,)
     n_iter_ : int
     hold_ : float
@@ -387,3 +390,4 @@ class HPL(ZeroShotEstimator):
         self.temperature_ = assembly.temperature
         self.hold_ = outcome.state.hold if outcome.state.settled else 0.0
         self.missing_ = assembly.model.given.held & ~assembly.problem.seen
+        self.evenness_ = assembly.presence.evenness
