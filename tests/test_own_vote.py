@@ -68,7 +68,7 @@ def test_a_pool_of_one_class_is_not_torn_apart(prior):
     """Its sums are long: a sample is a small part of them, and taking more back would tear the class apart."""
 
     def accuracy(own_vote, seed):
-        task = make_task(n_seen=20, n_unseen=8, n_features=400, separation=0.6, attribute_noise=0.6, random_state=seed)
+        task = make_task(n_seen=20, n_unseen=8, n_features=200, separation=0.8, attribute_noise=0.6, random_state=seed)
         rows = np.flatnonzero(~task.asked | (task.truth == task.unseen_classes[seed]))
         model = HPL(own_vote=own_vote, prior=prior).fit(task.X[rows], task.y[rows], semantics=task.semantics)
         return np.mean((model.transduction_ == task.truth[rows])[task.asked[rows]])
