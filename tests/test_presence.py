@@ -11,7 +11,7 @@ from superproto import HPL
 from superproto.assembly import Assembly
 from superproto.choices import choices_of
 from superproto.datasets import make_task
-from superproto.evidence import DOUBT, SMALL_POOL_PULL
+from superproto.evidence import SMALL_POOL_PULL, UNEVEN_PULL
 from superproto.inputs import check_problem
 from superproto.presence import PSEUDO_COUNT, REMOTE, Presence, _remoteness_of_pool, shares
 from superproto.rows import rows_of
@@ -125,7 +125,7 @@ def test_descriptions_pull_by_what_they_are_worth_where_candidates_are_missing()
     uneven, e, R = 1 - few.presence.evenness, few.evidence.expected, few.compactness
     s = np.median([p @ q for p, q in zip(few.seen_prototypes, few.predicted_left_out)])
     assert uneven > 0
-    worth = DOUBT * 0.75 * uneven * s / ((1 - s**2) * R)
+    worth = UNEVEN_PULL * 0.75 * uneven * s / ((1 - s**2) * R)
     assert few.evidence.floor == pytest.approx(SMALL_POOL_PULL / (1 + e) ** (3 - uneven) + worth)
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 # Set by hand on validation classes of the four packs (docs/decisions.md, 8, 22 and 26); not tuned per data set.
 SMALL_POOL_PULL = 100.0
 SMALLEST = 1e-6
-# What is known of a class by its description counts so many times, where it is doubtful which classes are there.
-DOUBT = 5.0
+# How many times its worth a description pulls where it is doubtful which classes are there.
+UNEVEN_PULL = 5.0
 # Of what a description leaves unexplained of a class's mean, squared.
 LEAST_UNEXPLAINED = 0.05
 
@@ -58,7 +58,7 @@ def measure_evidence(assembly: Assembly) -> Evidence:
     scale, uneven = choices.alignment_scale or 0.0, 1 - assembly.presence.evenness
     if not choices.unit:
         return Evidence(expected, scale, 0.0)
-    known = DOUBT * scale * uneven * _worth(assembly) if uneven > 0 else 0.0
+    known = UNEVEN_PULL * scale * uneven * _worth(assembly) if uneven > 0 else 0.0
     return Evidence(expected, scale, SMALL_POOL_PULL / (1 + expected) ** (3 - uneven) + known)
 
 

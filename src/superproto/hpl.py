@@ -96,7 +96,8 @@ class HPL(ZeroShotEstimator):
         Weight of |X P' - C|^2, a regression onto pseudo-labels (1 in the paper). Larger: guesses confirm themselves.
     alignment_scale : float or None, default=0.75
         Pull of a class's code on its prototype, in average classes of samples; more where candidates seem to be missing
-        from the pool and descriptions predict left-out seen classes well. None: weight 1, as printed in the paper.
+        from the pool or uneven, by how well descriptions predict left-out seen classes.
+        None: weight 1, as printed in the paper.
     prior : "estimated", "uniform", array of shape (C,) or None, default="estimated"
         How many pool samples each class is expected to have. None: no expectation.
     prototypes : "unit" or "free", default="unit"
