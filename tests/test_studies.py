@@ -95,6 +95,30 @@ class TestRobustness:
         monkeypatch.setattr(robustness, "_fitted", lambda *a: pytest.fail("measured again"))
         assert list(robustness.measure(task, path, conditions=self.few[:1])) == first
 
+    def test_some_conditions_alone_are_drawn_as_among_all(self, task, tmp_path):
+        several = [c for c in self.few if c.key in ("classes in the pool: 5", "largest to smallest class: 20:1")]
+        whole = list(robustness.measure(task, tmp_path / "whole.jsonl", conditions=several))
+        part = list(robustness.measure(task, tmp_path / "part.jsonl", conditions=several, only=["20:1"]))
+        assert part == whole[1:]
+
+    def test_an_unknown_condition_is_refused_with_what_there_is(self, task, tmp_path):
+        with pytest.raises(UserError, match=r"'30:1'.*50:1"):
+            list(robustness.measure(task, tmp_path / "r.jsonl", only=["30:1"]))
+
+    def test_one_start_serves_draws_of_the_pool_and_no_others(self, task, tmp_path, monkeypatch):
+        inductive, fitted = [], robustness._fitted
+
+        def counted(method, given, whiten):
+            inductive.append(not given.asked.any())
+            return fitted(method, given, whiten)
+
+        monkeypatch.setattr(robustness, "_fitted", counted)
+        list(robustness.measure(task, tmp_path / "r.jsonl", conditions=self.few, only=["20:1"]))
+        assert sum(inductive) == 1
+        inductive.clear()
+        list(robustness.measure(task, tmp_path / "r.jsonl", conditions=self.few, only=["noise: 0.5"]))
+        assert sum(inductive) == 2
+
     def test_a_pool_of_one_class_has_one(self, task):
         one = next(c for c in robustness.CONDITIONS if c.key == "classes in the pool: 1")
         spoiled = one.spoil(task, np.random.default_rng(0))

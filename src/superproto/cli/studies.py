@@ -50,11 +50,15 @@ def ablation(
 def robustness(
     packs: Annotated[list[Path], typer.Argument(metavar="PACK...", help="Data packs.", exists=True)],
     output: Output = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="TEXT", help="Conditions that have this text alone; may be repeated.")
+    ] = None,
 ) -> None:
     """Spoil the pool: few classes, uneven ones, few samples, noisy attributes; HPL() beside its start and two others.
 
     \b
     Example:  superproto robustness flo.npz awa.npz -o robustness.jsonl
+              superproto robustness flo.npz --only "largest to smallest class"
     """
     from superproto.datasets import load
     from superproto.robustness import measure
@@ -62,7 +66,7 @@ def robustness(
 
     found: list[dict[str, Any]] = []
     for pack in packs:
-        for finding in measure(load(pack), output or robustness_file()):
+        for finding in measure(load(pack), output or robustness_file(), only=only or ()):
             found.append(finding)
             screen.note(f"{finding['task']}, {finding['condition']}")
     screen.show_table(*robustness_rows(found), title="Accuracy in percent, mean over the draws")
