@@ -116,7 +116,7 @@ class TestRobustness:
         list(robustness.measure(task, tmp_path / "r.jsonl", conditions=self.few, only=["20:1"]))
         assert sum(inductive) == 1
         inductive.clear()
-        list(robustness.measure(task, tmp_path / "r.jsonl", conditions=self.few, only=["noise: 0.5"]))
+        list(robustness.measure(task, tmp_path / "r.jsonl", conditions=self.few, only=["attribute noise: 0.5 sd"]))
         assert sum(inductive) == 2
 
     def test_a_pool_of_one_class_has_one(self, task):

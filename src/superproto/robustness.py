@@ -46,6 +46,9 @@ class Condition(NamedTuple):
     def key(self) -> str:
         return f"{self.name}: {self.level}"
 
+    def called(self, word: str) -> bool:
+        return word in (self.name, self.level, self.key)
+
 
 def _as_it_is(task: Task, rng: np.random.Generator) -> Task:
     return task
@@ -121,14 +124,14 @@ def measure(
 ) -> Iterator[dict[str, Any]]:
     """One finding for each condition: accuracies of each method over the draws; what the file has is not run again.
 
-    `only`: the conditions whose key has one of these words; none given, all. Their draws are the same either way.
+    `only`: conditions by name, level or key ("attribute noise", "20:1", "samples in the pool: 1"), drawn as among all.
     """
-    unknown = [word for word in only if not any(word in c.key for c in conditions)]
+    unknown = [word for word in only if not any(condition.called(word) for condition in conditions)]
     if unknown:
-        raise UserError(f"No condition has {unknown[0]!r}. There are: {', '.join(c.key for c in conditions)}.")
+        raise UserError(f"No condition is called {unknown[0]!r}. There are: {', '.join(c.key for c in conditions)}.")
     known = {(f["task"], f["condition"], f["seed"]): f for f in read_findings(path)}
     for number, condition in enumerate(conditions):
-        if only and not any(word in condition.key for word in only):
+        if only and not any(map(condition.called, only)):
             continue
         found = known.get((task.name, condition.key, seed))
         if found is None:

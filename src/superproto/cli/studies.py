@@ -51,14 +51,15 @@ def robustness(
     packs: Annotated[list[Path], typer.Argument(metavar="PACK...", help="Data packs.", exists=True)],
     output: Output = None,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="Conditions that have this text alone; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="CONDITION", help="Name, level or both, as the table has them; may be repeated."),
     ] = None,
 ) -> None:
     """Spoil the pool: few classes, uneven ones, few samples, noisy attributes; HPL() beside its start and two others.
 
     \b
     Example:  superproto robustness flo.npz awa.npz -o robustness.jsonl
-              superproto robustness flo.npz --only "largest to smallest class"
+              superproto robustness flo.npz --only half --only "samples in the pool: 1"
     """
     from superproto.datasets import load
     from superproto.robustness import measure
