@@ -13,7 +13,6 @@ from superproto.errors import UserError
 from . import screen
 from .app import app
 from .options import Setting
-from .paper import steps
 
 if TYPE_CHECKING:
     from superproto.leaderboard.plan import ZooPlan
@@ -64,11 +63,11 @@ def leaderboard(
     chosen = read_zoo_plan(plan)
     _check(chosen, packs or [], features or [], methods or [], output or [])
     if run:
-        with steps() as step:
-            only = {"methods": methods or (), "data": packs or (), "features": features or ()}
-            shorter = replace(chosen, seeds=min(seeds or chosen.seeds, chosen.seeds))
-            new = run_plan(shorter, data, records, **only, again=again, step=step)
-            new += 0 if any(only.values()) else run_references(chosen, data, records, step)
+        step = screen.steps()
+        only = {"methods": methods or (), "data": packs or (), "features": features or ()}
+        shorter = replace(chosen, seeds=min(seeds or chosen.seeds, chosen.seeds))
+        new = run_plan(shorter, data, records, **only, again=again, step=step)
+        new += 0 if any(only.values()) else run_references(chosen, data, records, step)
         screen.show(f"{new} new runs.")
     if not records.exists():
         raise UserError(f"{records} does not exist. Give --records, or make it with --run --data DIR.")

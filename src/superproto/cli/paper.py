@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -80,16 +79,15 @@ def reproduce(
     from superproto.reproduce import FIGURES, TABLES, reproduce
 
     partly = bool(tables or figures)
-    with steps() as step:
-        page = reproduce(
-            data,
-            records or (Path("benchmarks") if Path("benchmarks").is_dir() else Path()) / "records.jsonl",
-            tables=tables or (() if partly else TABLES),
-            figures=figures or (() if partly else FIGURES),
-            fresh=fresh,
-            processes=jobs or min(4, os.cpu_count() or 1),
-            step=step,
-        )
+    page = reproduce(
+        data,
+        records or (Path("benchmarks") if Path("benchmarks").is_dir() else Path()) / "records.jsonl",
+        tables=tables or (() if partly else TABLES),
+        figures=figures or (() if partly else FIGURES),
+        fresh=fresh,
+        processes=jobs or min(4, os.cpu_count() or 1),
+        step=screen.steps(),
+    )
     screen.show(f"Report: {page.write(output)}")
 
 
@@ -206,15 +204,3 @@ def _counter(text: str, total: int) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(text, total=total)
         yield lambda steps: bar.advance(task, steps)
-
-
-@contextmanager
-def steps() -> Iterator[Callable[[str], None]]:
-    """One line for each thing done, on standard error."""
-    start = perf_counter()
-
-    def step(text: str) -> None:
-        minutes, seconds = divmod(int(perf_counter() - start), 60)
-        print(f"{minutes:3d}:{seconds:02d}  {text}", file=sys.stderr, flush=True)
-
-    yield step

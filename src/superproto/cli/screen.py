@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from time import perf_counter
 from typing import Any
 
-__all__ = ["drop_notes", "flush_notes", "note", "one_line", "progress", "show", "show_json", "show_table"]
+__all__ = ["drop_notes", "flush_notes", "note", "one_line", "progress", "show", "show_json", "show_table", "steps"]
 
 _waiting: list[str] = []
 
@@ -78,6 +79,17 @@ def progress(text: str) -> Iterator[None]:
 
     with Console(stderr=True).status(text):
         yield
+
+
+def steps() -> Callable[[str], None]:
+    """One line for each thing done, as it is done, with the time since now: for work of many minutes."""
+    start = perf_counter()
+
+    def step(text: str) -> None:
+        minutes, seconds = divmod(int(perf_counter() - start), 60)
+        print(f"{minutes:3d}:{seconds:02d}  {text}", file=sys.stderr, flush=True)
+
+    return step
 
 
 def _plain(value: Any) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -38,11 +39,11 @@ def ablation(
     from superproto.studies import held_out_file, parts_file
 
     if held_out:
-        records = measure_parts(data, output or held_out_file(), _progress, folds=held_out)
+        records = measure_parts(data, output or held_out_file(), _progress(), folds=held_out)
         title = "Points against the whole model, mean over folds (folds in which the part helped)"
         screen.show_table(*held_out_table(findings(records)), title=title)
         return
-    records = measure_parts(data, output or parts_file(), _progress)
+    records = measure_parts(data, output or parts_file(), _progress())
     screen.show_table(*table_of(findings(records)), title="Points against the whole model, 95 % intervals")
 
 
@@ -65,13 +66,16 @@ def robustness(
     from superproto.robustness import measure
     from superproto.studies import robustness_file, robustness_rows
 
-    found: list[dict[str, Any]] = []
+    step, found = screen.steps(), []
     for pack in packs:
         for finding in measure(load(pack), output or robustness_file(), only=only or ()):
             found.append(finding)
-            screen.note(f"{finding['task']}, {finding['condition']}")
+            step(f"{finding['task']}, {finding['condition']}: {finding['draws']} draws")
     screen.show_table(*robustness_rows(found), title="Accuracy in percent, mean over the draws")
 
 
-def _progress(record: Record, reused: bool) -> None:
-    screen.note(f"{record.task}, {record.setting}: {'recorded already' if reused else f'{record.seconds:.1f} s'}")
+def _progress() -> Callable[[Record, bool], None]:
+    step = screen.steps()
+    return lambda record, reused: step(
+        f"{record.task}, {record.setting}: {'recorded already' if reused else f'{record.seconds:.1f} s'}"
+    )
