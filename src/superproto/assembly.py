@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from superproto import generalized, presence
+from superproto.centering import describe
 from superproto.choices import Choices
 from superproto.errors import UserError
 from superproto.evidence import measure_compactness, measure_evidence
@@ -21,7 +22,7 @@ from superproto.solver.formulations import Bidirectional, Formulation, Given, Pu
 from superproto.solver.soft import Softness, Spherical
 from superproto.solver.spherical import normalized
 from superproto.warm import continued
-from superproto.whitening import Metric, unit_rows
+from superproto.whitening import Metric
 
 # Set by hand on validation classes of the four packs (docs/decisions.md, 8); none of them is tuned per data set.
 SHARE_PSEUDO_COUNT = 20.0
@@ -32,12 +33,6 @@ MOST_TAKEN_BACK = 50.0
 LEAST_EVEN = 0.01
 # What a label is worth against a sample that the pool is thought to have.
 LABEL_WEIGHT = 3.0
-
-
-def describe(semantics: Array, *, centered: bool) -> Array:
-    """Descriptions as unit rows; about their mean when centered, so that what all classes share does not count."""
-    rows = unit_rows(semantics - semantics.mean(axis=0)) if centered and len(semantics) > 2 else unit_rows(semantics)
-    return rows if rows.any(axis=1).all() else unit_rows(semantics)
 
 
 class Assembly:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -81,16 +82,19 @@ def is_unit(model: Any) -> bool:
     return bool(model.prototypes == "unit" and model.variant == "hpl")
 
 
-def with_open_classes(problem: Problem, shared_space: bool) -> Problem:
+def with_open_classes(problem: Problem, in_one_space: Callable[[], bool]) -> Problem:
     """The problem with hardly labeled candidates counted as unseen: their few labels help, the pool still places them.
 
-    With more than ten labels a class is as good as seen: its prototype is theirs.
+    With more than ten labels a class is as good as seen: its prototype is theirs. Seen classes teach what descriptions
+    mean, so that no fewer of them may be left than are opened; none need be where descriptions are prototypes.
     """
     counts = np.bincount(problem.labels[~problem.asked], minlength=problem.n_classes)
     if not problem.described or not problem.seen.any():
         return problem
-    seen = problem.seen & ~(problem.allowed & (counts <= FEW_LABELS))
-    return replace(problem, seen=seen) if seen.any() or shared_space else problem
+    opened = problem.seen & problem.allowed & (counts <= FEW_LABELS)
+    seen = problem.seen & ~opened
+    taught = seen.sum() >= opened.sum() if seen.any() else in_one_space()
+    return replace(problem, seen=seen) if taught else problem
 
 
 def _check_numbers(model: Any) -> None:

@@ -50,7 +50,7 @@ def measure_doubt(assembly: Assembly, state: State, score: Callable[[Samples], A
     seen, empty = assembly.problem.seen, _empty(assembly, state)
     by_class = np.where(empty & (assembly.pool is not None), 1.0, 0.0)
     if seen.sum() < 2:
-        return Doubt(1 / assembly.temperature, by_class)
+        return Doubt(_sharpness_of_found(assembly, state, score), by_class)
     rows = left_out(assembly, SHARPNESS_ROWS)
     scores = rows.scores()
     sharpness = likeliest_sharpness(scores, scores[np.arange(len(scores)), rows.labeled.classes])
@@ -74,6 +74,20 @@ def informative(clusters: Array, doubt: Array, n: int) -> Array:
         chosen.append(order[starts[j] + asked[j]])
         asked[j] += 1
     return np.array(chosen, dtype=np.int64)
+
+
+def _sharpness_of_found(assembly: Assembly, state: State, score: Callable[[Samples], Array]) -> float:
+    """For want of labels: the likeliest on what the pool's samples are found to be, each without its own vote.
+
+    Never sharper than the assignment was. It cannot know of clusters with wrong names.
+    """
+    pool, columns = assembly.pool, np.flatnonzero(assembly.problem.allowed)
+    if pool is None or len(columns) < 2:
+        return 1 / assembly.temperature
+    scores = np.asarray(score(pool.some(evenly(pool.n, SHARPNESS_ROWS))), dtype=np.float64)[:, columns]
+    rows, found = np.arange(len(scores)), scores.argmax(axis=1)
+    scores[rows, found] -= state.own[columns][found]
+    return min(1 / assembly.temperature, likeliest_sharpness(scores, scores[rows, found]))
 
 
 def _doubt_of_names(assembly: Assembly, state: State) -> Array:

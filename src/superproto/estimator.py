@@ -21,13 +21,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from superproto import passes
 from superproto.backends import as_rows
 from superproto.backends.arrayapi import back
+from superproto.centering import center_metric
 from superproto.errors import UserError
 from superproto.inputs import LARGEST, Problem, check_problem, fingerprint
 from superproto.modelfile import save_model
 from superproto.rows import Array, Rows, add_up, chunk_length, gather, rows_of
 from superproto.solver.calibration import likeliest_sharpness
 from superproto.stopwatch import span
-from superproto.whitening import Metric, apply_metric, center_metric, learn_metric, roots_help
+from superproto.whitening import Metric, apply_metric, learn_metric, roots_help
 
 FLOATS = [np.float64, np.float32, np.float16]
 # Beyond this, label_distributions_ is sparse, without probabilities that do not show in six digits.
@@ -205,7 +206,7 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         rows = rows_of(X)
         with span("whiten"):
             if not problem.seen.any():
-                return center_metric(rows)
+                return center_metric(rows, problem.semantics, problem.allowed)
             return learn_metric(rows, problem.labels, problem.n_classes, shrinkage, root=roots_help(rows))
 
     def _prepare(self, X: Any) -> Array:
@@ -224,7 +225,7 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         if problem.seen.sum() < 2:
             return 1.0
         known = known[:: -(-len(known) // SHARPNESS_ROWS)]
-        scores = np.asarray(self._score(_taken(X, known)), dtype=np.float64)[:, problem.seen]
+        scores = np.asarray(self._score(taken(X, known)), dtype=np.float64)[:, problem.seen]
         columns = np.cumsum(problem.seen)[problem.labels[known]] - 1
         return likeliest_sharpness(scores, scores[np.arange(len(scores)), columns])
 
@@ -299,7 +300,7 @@ def _with_given_labels(problem: Problem, pool: Any) -> Any:
     return sparse.csr_array((values, columns, starts), shape=shape)
 
 
-def _taken(X: Any, index: Array) -> Array:
+def taken(X: Any, index: Array) -> Array:
     """The rows of an index, in memory."""
     return (
         X[index] if isinstance(X, np.ndarray) else gather(rows_of(X, index).visit(passes.as_they_are), strung=1)[0][0]
@@ -308,7 +309,7 @@ def _taken(X: Any, index: Array) -> Array:
 
 def _every_so_often(rows: Rows) -> Array:
     """About a thousand rows evenly spread: enough to tell one data set from another."""
-    return _taken(rows, np.arange(0, rows.n_rows, max(1, rows.n_rows // 1000)))
+    return taken(rows, np.arange(0, rows.n_rows, max(1, rows.n_rows // 1000)))
 
 
 def _refuse_objects(X: Any) -> None:

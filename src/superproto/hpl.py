@@ -14,12 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from superproto.absence import without_absent
 from superproto.assembly import Assembly
 from superproto.cautions import caution
+from superproto.centering import fit_their_texts
 from superproto.checkpoints import Checkpoint, signature
 from superproto.choices import choices_of, is_unit, with_open_classes
 from superproto.division import divide, divided, merged
 from superproto.doubt import informative, measure_doubt
 from superproto.errors import UserError
-from superproto.estimator import NEGLIGIBLE, ZeroShotEstimator, ask_chunk
+from superproto.estimator import NEGLIGIBLE, ZeroShotEstimator, ask_chunk, taken
 from superproto.inputs import Problem
 from superproto.mending import mended
 from superproto.rows import Array, ArrayRows, gather, rows_of
@@ -241,7 +242,7 @@ class HPL(ZeroShotEstimator):
         """
         X, problem = self._check(X, y, semantics, class_names)
         X = watched(X) if self.verbose else X
-        task = with_open_classes(problem, self._is_shared(problem)) if is_unit(self) else problem
+        task = with_open_classes(problem, partial(self._in_one_space, X, problem)) if is_unit(self) else problem
         choices = choices_of(self, task, self.init if init is None else init)
         kept = None if self.checkpoint is None else Checkpoint(self.checkpoint, signature(self, choices.init))
         resumed = None if kept is None else kept.read()
@@ -320,6 +321,11 @@ class HPL(ZeroShotEstimator):
 
     def _takes_texts(self) -> bool:
         return is_unit(self)
+
+    def _in_one_space(self, X: Any, problem: Problem) -> bool:
+        """Descriptions have as many numbers as features, and labeled samples are like their own."""
+        known = np.flatnonzero(~problem.asked)
+        return self._is_shared(problem) and fit_their_texts(taken(X, known), problem.labels[known], problem.semantics)
 
     def _learn_doubt(self, X: Any, problem: Problem, state: State, assembly: Assembly, parents: Array) -> None:
         """How sharp probabilities are, and how far each class's name can be trusted."""

@@ -176,12 +176,6 @@ def _whitener(within: Array, shrinkage: float) -> Array:
     return np.asarray(basis * _inverse_roots(eigenvalues, average, shrinkage))
 
 
-def center_metric(rows: Rows) -> Metric:
-    """Unit rows about their mean, for want of labels."""
-    (total,) = add_up(rows.visit(unit_sum))
-    return Metric(mean=total / max(rows.n_rows, 1))
-
-
 def natural_shrinkage(labels: Array, n_columns: int) -> float:
     """d / (N - m): then c = tr(W) / (N - m), the scatter that one degree of freedom of the labeled rows carries.
 
