@@ -14,6 +14,8 @@ from superproto.errors import UserError
 from superproto.inputs import Problem
 
 FEW_LABELS = 10
+# For each class that stays seen (docs/decisions.md, 16).
+MOST_OPENED = 2
 _OPTIONS = {
     "variant": ("hpl", "hpl1"),
     "init": ("means", "kmeans", "affinity"),
@@ -86,14 +88,14 @@ def with_open_classes(problem: Problem, in_one_space: Callable[[], bool]) -> Pro
     """The problem with hardly labeled candidates counted as unseen: their few labels help, the pool still places them.
 
     With more than ten labels a class is as good as seen: its prototype is theirs. Seen classes teach what descriptions
-    mean, so that no fewer of them may be left than are opened; none need be where descriptions are prototypes.
+    mean, so half as many of them as are opened must be left; or none, where descriptions are prototypes themselves.
     """
     counts = np.bincount(problem.labels[~problem.asked], minlength=problem.n_classes)
     if not problem.described or not problem.seen.any():
         return problem
     opened = problem.seen & problem.allowed & (counts <= FEW_LABELS)
     seen = problem.seen & ~opened
-    taught = seen.sum() >= opened.sum() if seen.any() else in_one_space()
+    taught = MOST_OPENED * seen.sum() >= opened.sum() if seen.any() else in_one_space()
     return replace(problem, seen=seen) if taught else problem
 
 
