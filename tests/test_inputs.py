@@ -28,6 +28,9 @@ def broken(array, index, value):
         (broken(X, (0, 0), np.inf), Y, A, "infinity"),
         (X, broken(Y, 0, 212), A, r"y has class 212, but semantics has 12 rows \(classes 0 to 11\)"),
         (X, broken(Y, 0, -7), A, "y has class -7"),
+        (X, broken(Y.astype(float), 0, 1e30), A, "y has class 1e[+]30"),
+        (X, broken(Y.astype(float), 0, np.inf), A, "y contains infinity"),
+        (X, Y, A + 1j, "semantics has complex numbers"),
         (X, Y[:-1], A, "X has 96 rows, but y has 95 labels"),
         (X[:, 0], Y, A, "Expected 2D array"),
         (X, Y, A[:, 0], "semantics has shape"),
@@ -68,10 +71,16 @@ def test_bad_data_gets_one_clear_sentence(X, y, A, message):
         ({"candidates": "none"}, "candidates is 'none'"),
         ({"candidates": [99]}, "candidates has 99"),
         ({"candidates": []}, "candidates is empty"),
+        ({"candidates": np.arange(12) > 8}, "True or False in place of classes"),
         ({"max_iter": 0}, "max_iter is 0"),
         ({"relaxation": 1.0}, "relaxation is 1.0"),
         ({"own_vote": 2.0}, "own_vote is 2.0"),
         ({"prior": np.ones(3)}, r"prior has shape \(3,\)"),
+        ({"prior": -np.ones(12)}, "prior has numbers below 0"),
+        ({"prior": np.zeros(12)}, "prior is 0 for all candidates"),
+        ({"theta": "a"}, "theta is 'a'"),
+        ({"random_state": "a"}, "random_state is 'a'"),
+        ({"callback": 3}, "callback is 3"),
         ({"prior": {"a": 1}}, "prior is {'a': 1}"),
         ({"rho": "x"}, "rho is 'x'"),
         ({"tol": None}, "tol is None"),
@@ -122,6 +131,8 @@ def test_names_that_do_not_fit():
     labels[0] = "zebra"
     with pytest.raises(UserError, match="y has class 'zebra'"):
         HPL().fit(X, labels, semantics=A, class_names=names)
+    with pytest.raises(UserError, match=r"y has class '-1'.*NumPy made a text of a missing label"):
+        HPL().fit(X, np.array([names[j] if j >= 0 else "-1" for j in Y]), semantics=A, class_names=names)
     with pytest.raises(UserError, match="class_names has 11 names"):
         HPL().fit(X, labels, semantics=A, class_names=names[:11])
     with pytest.raises(UserError, match="occurs 2 times"):

@@ -419,3 +419,14 @@ def test_lint_fails_when_the_board_in_a_page_is_stale(
     capsys.readouterr()
     assert guard.run([*common, "--check"]) == 2
     assert "generated blocks are stale. Run: superproto tables" in capsys.readouterr().err
+
+
+def test_there_must_be_something_to_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert guard.run(["tables", "--check"]) == 2
+    assert "No file here has generated blocks" in capsys.readouterr().err
+    (tmp_path / "README.md").write_text("<!-- generated:results -->\n<!-- /generated:results -->\n")
+    assert guard.run(["tables", "--check"]) == 2
+    assert "Neither benchmarks/records.jsonl nor" in capsys.readouterr().err

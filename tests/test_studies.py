@@ -1,6 +1,7 @@
 """The studies of the default model: parts off, spoiled pools, and their tables."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -104,6 +105,10 @@ class TestRobustness:
     def test_an_unknown_condition_is_refused_with_what_there_is(self, task, tmp_path):
         with pytest.raises(UserError, match=r"'30:1'.*50:1"):
             list(robustness.measure(task, tmp_path / "r.jsonl", only=["30:1"]))
+
+    def test_there_must_be_a_start_to_compare_with(self, task, tmp_path):
+        with pytest.raises(UserError, match="no labeled sample to start from"):
+            next(robustness.measure(replace(task, y=np.full_like(task.y, -1)), tmp_path / "r.jsonl"))
 
     def test_one_start_serves_draws_of_the_pool_and_no_others(self, task, tmp_path, monkeypatch):
         inductive, fitted = [], robustness._fitted

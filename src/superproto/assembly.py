@@ -10,8 +10,7 @@ import numpy as np
 
 from superproto import generalized, presence
 from superproto.centering import describe
-from superproto.choices import Choices
-from superproto.errors import UserError
+from superproto.choices import Choices, shares_given
 from superproto.evidence import measure_compactness, measure_evidence
 from superproto.inputs import Problem
 from superproto.rows import Array, Rows
@@ -271,18 +270,7 @@ class Assembly:
         given = self.choices.prior
         if given is None or isinstance(given, str):
             return np.full(columns, 1 / columns)
-        try:
-            prior = np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise UserError(
-                f"prior is {given!r}, but it is 'estimated', 'uniform', None, or one number per class."
-            ) from None
-        if prior.shape != (self.problem.n_classes,) or not np.isfinite(prior).all() or (prior < 0).any():
-            raise UserError(
-                f"prior has shape {prior.shape}, but it must be {self.problem.n_classes} finite numbers, at least 0."
-            )
-        chosen = np.maximum(prior[self.problem.allowed], 1e-12)
-        return chosen / chosen.sum()
+        return shares_given(given, self.problem.allowed)
 
     # -- what a fitted estimator keeps -------------------------------------------------------------------------------
 

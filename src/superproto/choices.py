@@ -12,6 +12,7 @@ import numpy as np
 
 from superproto.errors import UserError
 from superproto.inputs import Problem
+from superproto.rows import Array
 
 FEW_LABELS = 10
 # For each class that stays seen (docs/decisions.md, 16).
@@ -99,6 +100,24 @@ def with_open_classes(problem: Problem, in_one_space: Callable[[], bool]) -> Pro
     return replace(problem, seen=seen) if taught else problem
 
 
+def shares_given(prior: Any, allowed: Array) -> Array:
+    """(n,) a user's prior of the candidates, to sum 1."""
+    try:
+        shares = np.asarray(prior, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UserError(
+            f"prior is {prior!r}, but it is 'estimated', 'uniform', None, or one number per class."
+        ) from None
+    if shares.shape != allowed.shape:
+        raise UserError(f"prior has shape {shares.shape}, but one number for each of {len(allowed)} classes is needed.")
+    if not np.isfinite(shares).all() or (shares < 0).any():
+        raise UserError("prior has numbers below 0, NaN or infinity. Give shares or sample counts, at least 0.")
+    if not shares[allowed].any():
+        raise UserError("prior is 0 for all candidates. Give a share to those that the pool may have.")
+    chosen = np.maximum(shares[allowed], 1e-12)
+    return np.asarray(chosen / chosen.sum())
+
+
 def _check_numbers(model: Any) -> None:
     for name in ("rho", "omega", "alpha", "relaxation"):
         value = getattr(model, name)
@@ -116,7 +135,9 @@ def _check_numbers(model: Any) -> None:
         if not isinstance(getattr(model, name), (bool, np.bool_)):
             raise UserError(f"{name} is {getattr(model, name)!r}, but it must be True or False.")
     if not isinstance(model.max_iter, Integral) or model.max_iter < 1:
-        raise UserError(f"max_iter is {model.max_iter!r}, but at least 1 iteration is needed.")
+        raise UserError(f"max_iter is {model.max_iter!r}, but it must be a whole number of at least 1.")
+    if model.callback is not None and not callable(model.callback):
+        raise UserError(f"callback is {model.callback!r}, but it must be a function of a Sweep, or None.")
 
 
 def _number_of_super_prototypes(theta: float | None, problem: Problem) -> int:
@@ -124,6 +145,8 @@ def _number_of_super_prototypes(theta: float | None, problem: Problem) -> int:
     total, seen = problem.n_classes, int(problem.seen.sum())
     if theta is None:
         return seen or total
+    if not isinstance(theta, Real) or not np.isfinite(theta):
+        raise UserError(f"theta is {theta!r}, but it is None or a number above 0, at most 1.")
     q = round(theta * total)
     if not 1 <= q <= total:
         raise UserError(f"theta is {theta}, which makes {q} super-prototypes; {total} classes must make 1 to {total}.")
@@ -151,4 +174,6 @@ def _seed(random_state: Any) -> int | None:
         return None
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)
+    if not isinstance(random_state, np.random.RandomState):
+        raise UserError(f"random_state is {random_state!r}, but it is None, a whole number or a numpy RandomState.")
     return int(random_state.randint(2**31 - 1))

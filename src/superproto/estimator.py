@@ -198,11 +198,11 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         self.described_ = problem.described
 
     def _metric(self, X: Any, problem: Problem) -> Metric:
-        if self.whiten is False:
+        if isinstance(self.whiten, (bool, np.bool_)) and not self.whiten:
             return Metric()
-        if not isinstance(self.whiten, Real) or not 0 <= self.whiten < np.inf:
+        if not isinstance(self.whiten, (Real, np.bool_)) or not 0 <= self.whiten < np.inf:
             raise UserError(f"whiten is {self.whiten!r}, but it is True, False, or a shrinkage of at least 0.")
-        shrinkage = None if self.whiten is True else float(self.whiten)
+        shrinkage = None if isinstance(self.whiten, (bool, np.bool_)) else float(self.whiten)
         rows = rows_of(X)
         with span("whiten"):
             if not problem.seen.any():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -291,8 +292,8 @@ class HPL(ZeroShotEstimator):
         """
         check_is_fitted(self)
         asked = np.flatnonzero(self.doubt_ > 0)
-        if not 0 <= n <= len(asked):
-            raise UserError(f"n is {n}, but {len(asked)} samples are unlabeled. Ask for at most so many.")
+        if not isinstance(n, Integral) or not 0 <= n <= len(asked):
+            raise UserError(f"n is {n!r}, but {len(asked)} samples are unlabeled. Ask for at most so many.")
         row_of = {name: row for row, name in enumerate(self.classes_.tolist())}
         rows = [row_of[name] for name in self.transduction_[asked].tolist()]
         return asked[informative(np.unique(rows, return_inverse=True)[1], self.doubt_[asked], n)]

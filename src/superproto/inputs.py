@@ -197,6 +197,8 @@ def _read_frame(frame: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _as_numbers(table: NDArray[Any]) -> NDArray[np.float64]:
+    if np.iscomplexobj(table):
+        raise UserError("Complex data not supported: semantics has complex numbers. Give real ones.")
     try:
         return np.asarray(table, dtype=np.float64)
     except (TypeError, ValueError):
@@ -236,15 +238,17 @@ def _encode(column: NDArray[Any], names: NDArray[Any], *, named: bool) -> NDArra
         )
     codes = np.full(len(column), UNLABELED, dtype=np.int64)
     known = column[~missing].astype(np.float64)
+    if not np.isfinite(known).all():
+        raise UserError("Input y contains infinity. Give class numbers, -1 where a label is to be found.")
     if not np.array_equal(known, np.round(known)):
         raise UserError(f"y has label {known[known != np.round(known)][0]}, but labels are row numbers of semantics.")
-    codes[~missing] = known.astype(np.int64)
-    outside = (codes[~missing] < 0) | (codes[~missing] >= len(names))
+    outside = (known < 0) | (known >= len(names))
     if outside.any():
         raise UserError(
-            f"y has class {codes[~missing][outside][0]}, but semantics has {len(names)} rows "
+            f"y has class {known[outside][0]:g}, but semantics has {len(names)} rows "
             f"(classes 0 to {len(names) - 1}). Give one row per class, seen or unseen."
         )
+    codes[~missing] = known.astype(np.int64)
     return codes
 
 
@@ -256,11 +260,16 @@ def _encode_names(column: NDArray[Any], names: NDArray[Any], missing: NDArray[np
         row = row_of.get(value.item() if isinstance(value, np.generic) else value)
         if row is None:
             raise UserError(
-                f"y has class {value!r} (sample {index}), but semantics has no such class. "
-                "Give one row per class, seen or unseen."
+                f"y has class {str(value)!r} (sample {index}), but semantics has no such class. {_cure(value)}"
             )
         codes[index] = row
     return codes
+
+
+def _cure(label: Any) -> str:
+    if str(label) in {"-1", "None", "nan"}:
+        return "NumPy made a text of a missing label: give a list, or an array of dtype object."
+    return "Give one row per class, seen or unseen."
 
 
 def _allowed(candidates: Any, seen: NDArray[np.bool_], names: NDArray[Any]) -> NDArray[np.bool_]:
@@ -274,6 +283,8 @@ def _allowed(candidates: Any, seen: NDArray[np.bool_], names: NDArray[Any]) -> N
     if not isinstance(candidates, Iterable):
         raise UserError(f"candidates is {candidates!r}, but it is 'unseen', 'all', or a list of classes.")
     wanted = list(candidates)
+    if any(isinstance(name, (bool, np.bool_)) for name in wanted) and names.dtype.kind != "b":
+        raise UserError("candidates has True or False in place of classes. For a mask give numpy.flatnonzero(mask).")
     row_of = {name: row for row, name in enumerate(names.tolist())}
     unknown = [name for name in wanted if (name.item() if isinstance(name, np.generic) else name) not in row_of]
     if unknown or not wanted:

@@ -129,6 +129,8 @@ def measure(
     unknown = [word for word in only if not any(condition.called(word) for condition in conditions)]
     if unknown:
         raise UserError(f"No condition is called {unknown[0]!r}. There are: {', '.join(c.key for c in conditions)}.")
+    if task.asked.all():
+        raise UserError(f"{task.name} has no labeled sample to start from: robustness compares with that start.")
     known = {(f["task"], f["condition"], f["seed"]): f for f in read_findings(path)}
     for number, condition in enumerate(conditions):
         if only and not any(map(condition.called, only)):

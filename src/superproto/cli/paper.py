@@ -148,9 +148,13 @@ def tables(
     from superproto.leaderboard.blocks import Standing
     from superproto.records import read
 
+    chosen = files or marked_files(Path())
+    if not chosen:
+        raise UserError("No file here has generated blocks. Run this where README.md is, or name files.")
+    if not records.exists() and not zoo.exists():
+        raise UserError(f"Neither {records} nor {zoo} exists. Give --records or --zoo.")
     known, board = (read(path) if path.exists() else [] for path in (records, zoo))
     times, standing = last_entries(speed), Standing(board)
-    chosen = files or marked_files(Path())
     if check:
         old = stale(chosen, known, times, standing)
         if old:
