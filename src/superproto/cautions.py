@@ -21,7 +21,7 @@ def caution(model: Any, problem: Problem) -> None:
     if len(labels) < 2 * candidates:
         if 0 < len(labels) < candidates:
             _warn(
-                f"{len(labels)} samples for {candidates} candidate classes: some must stay empty; "
+                f"{len(labels)} sample{'s' if len(labels) > 1 else ''} for {candidates} candidate classes: some must stay empty; "
                 "their prototypes come from their descriptions."
             )
         return

@@ -156,6 +156,8 @@ def difference(first: Evaluation, second: Evaluation) -> Difference:
 
 
 def _refuse_unknown_truth(task: Task) -> None:
+    if not len(task.expected):
+        raise UserError(f"{task.name} asks for no label: there is nothing to score. Give it samples to label.")
     if not (task.expected >= 0).any():
         raise UserError(
             f"{task.name}: the truth of its {len(task.expected)} questions is unknown, so there is nothing to score. "
