@@ -266,3 +266,33 @@ def test_describe_names_the_card_of_a_real_pack(pack):
     assert found.card.name == "FLO"
     assert not found.faults
     assert "Split version 2: train_loc and val_loc lie inside trainval_loc." in found.leaks
+
+
+@pytest.mark.extra
+def test_labels_find_the_rows_of_a_parquet_file_by_their_ids(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from superproto.modeling import fit_files
+
+    task = make_task(n_seen=6, n_unseen=3, samples_per_class=15)
+    names = [f"class {j}" for j in range(len(task.semantics))]
+    order = np.random.default_rng(0).permutation(len(task.X))
+    columns = {f"x{i}": column for i, column in enumerate(np.asarray(task.X)[order].T)}
+    pq.write_table(pa.table({"id": [f"p{i}" for i in order], **columns}), tmp_path / "x.parquet")
+    lines = [f"p{i},{names[j] if j >= 0 else ''}" for i, j in enumerate(task.y)]
+    (tmp_path / "y.csv").write_text("\n".join(["id,label", *lines]))
+    rows = [",".join([name, *map(str, row)]) for name, row in zip(names, task.semantics)]
+    (tmp_path / "c.csv").write_text("\n".join(rows))
+    model = fit_files(tmp_path / "x.parquet", tmp_path / "y.csv", tmp_path / "c.csv")
+    assert np.mean(model.transduction_ == np.array(names)[task.truth[order]]) > 0.95
+
+
+def test_nothing_that_is_read_is_replaced(tmp_path):
+    from superproto.files import refuse_to_replace
+
+    (tmp_path / "x.npy").touch()
+    (tmp_path / "link.npy").symlink_to(tmp_path / "x.npy")
+    with pytest.raises(UserError, match="is read here"):
+        refuse_to_replace(tmp_path / "link.npy", None, tmp_path / "x.npy")
+    refuse_to_replace(tmp_path / "new.csv", tmp_path / "x.npy")

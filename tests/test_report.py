@@ -396,3 +396,13 @@ def test_no_difference_disagrees_only_where_the_paper_has_a_large_one() -> None:
     assert found["iv", "accuracy"].agrees is False
     assert "after 10 sweeps against 10" in found["iv", "accuracy"].says
     assert found["iv", "seconds"].agrees is False
+
+
+def test_names_stay_as_given_where_classes_would_become_one():
+    from superproto.paper.portrait import confused_pairs, readable
+
+    assert readable(["001.Red_fox", "002.Wolf"]) == ["Red fox", "Wolf"]
+    assert readable(["3.5 inch", "8.5 inch"]) == ["3.5 inch", "8.5 inch"]
+    assert readable(["a_b", "a b", "C++"]) == ["a_b", "a b", "C++"]
+    assert confused_pairs(np.array([0, 0, 1]), np.array([0, 0, 1]), ["a", "b"]) == []
+    assert confused_pairs(np.array([0, 0, 1]), np.array([0, 1, 1]), ["a", "b"])[0]["called"] == "b"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from superproto.choices import FEW_LABELS
 from superproto.inputs import Problem, name_of
 from superproto.rows import Array
 
@@ -20,14 +21,29 @@ def caution(model: Any, problem: Problem) -> None:
     candidates = int(problem.allowed.sum())
     if len(labels) < 2 * candidates:
         if 0 < len(labels) < candidates:
+            samples = "1 sample" if len(labels) == 1 else f"{len(labels)} samples"
             _warn(
-                f"{len(labels)} sample{'s' if len(labels) > 1 else ''} for {candidates} candidate classes: some must stay empty; "
+                f"{samples} for {candidates} candidate classes: some must stay empty; "
                 "their prototypes come from their descriptions."
             )
         return
+    _warn_of_helped(model, problem)
     warn_of_missing(model.missing_, problem)
     warn_of_strangers(model.class_doubt_, problem)
     _warn_of_empty(model, problem, labels)
+
+
+def _warn_of_helped(model: Any, problem: Problem) -> None:
+    """Classes with a few labels, and the others many: perhaps help for unseen ones, which are then no candidates."""
+    counts = np.bincount(problem.labels[~problem.asked], minlength=problem.n_classes)
+    helped = np.flatnonzero((counts > 0) & (counts <= FEW_LABELS))
+    if not len(helped) or not isinstance(model.candidates, str) or model.candidates != "unseen":
+        return
+    if np.median(counts[counts > 0]) > 4 * FEW_LABELS:
+        _warn(
+            f"{len(helped)} classes have at most {FEW_LABELS} labels ({_listed(helped, problem)}), and so no unlabeled "
+            'sample is given to them. If the pool may have them, name them in candidates (or "all"; --setting gzsl).'
+        )
 
 
 def warn_of_missing(missing: Array, problem: Problem) -> None:

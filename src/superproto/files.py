@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from .errors import UserError
 
-__all__ = ["existing_file", "expansion_limit", "write_whole"]
+__all__ = ["existing_file", "expansion_limit", "refuse_to_replace", "write_whole"]
 
 # Real features shrink two- to tenfold; deflate's most is a thousandfold. What unfolds beyond this is a bomb, not data.
 _MOST_EXPANSION = 50
@@ -38,6 +38,13 @@ def existing_file(path: str | os.PathLike[str]) -> Path:
         raise UserError(f"{path} does not exist. Check the path.") from None
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read: {_reason(error)}.") from None
+
+
+def refuse_to_replace(output: str | os.PathLike[str], *inputs: str | os.PathLike[str] | None) -> None:
+    """What is written must not take the place of what is read."""
+    for given in inputs:
+        if given is not None and os.path.isfile(output) and os.path.exists(given) and os.path.samefile(output, given):
+            raise UserError(f"{output} is read here, and would be replaced. Give --output another name.")
 
 
 @contextmanager

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from superproto.backends.chunks import ids_of
 from superproto.backends.cluster import file_on_cluster, on_cluster
+from superproto.backends.opening import open_rows
 from superproto.datasets.custom import read_classes, read_labels
 from superproto.errors import UserError
 from superproto.methods import make_model
@@ -69,7 +71,7 @@ def fit_files(
     if "verbose" in model.get_params():
         model.set_params(verbose=1)
     with file_on_cluster(features, scheduler) as rows:
-        y = read_labels(labels, described.names, rows.n_rows)
+        y = read_labels(labels, described.names, rows.n_rows, ids_of(open_rows(features), 0, rows.n_rows))
         known = np.flatnonzero([label is not None for label in y])
         if inductive:
             rows, y = rows.select(known), y[known]

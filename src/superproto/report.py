@@ -40,7 +40,7 @@ def build(
 
     `images` is the folder that the task's image paths start from; `tuned` the content of a file that `tune` wrote.
     """
-    names = [readable(name) for name in model.classes_]
+    names = readable(model.classes_)
     answers = None if task is None else _answers(model, task)
     page = Page(
         f"How {type(model).__name__} labeled {'its pool' if task is None else task.name}",

@@ -17,7 +17,7 @@ import numpy as np
 
 from superproto import passes
 from superproto.backends import as_rows
-from superproto.backends.chunks import Window
+from superproto.backends.chunks import Window, ids_of
 from superproto.datasets.features import Features
 from superproto.errors import UserError
 from superproto.files import write_whole
@@ -27,7 +27,8 @@ from superproto.rows import Array, Rows, gather, rows_of
 __all__ = ["PART_ROWS", "Streamed", "stream_labels"]
 
 PART_ROWS = 2**18
-_MANIFEST = "labels.json"
+# Readers of Parquet folders pass over names that begin so.
+_MANIFEST = "_labels.json"
 
 
 class Streamed(NamedTuple):
@@ -73,9 +74,7 @@ def stream_labels(
 
 
 def _ids(rows: Rows, start: int, stop: int) -> Array:
-    """What the source calls these rows, or their numbers."""
-    named = getattr(getattr(rows, "source", None), "ids", None)
-    found = None if named is None else named(start, stop)
+    found = ids_of(rows, start, stop)
     return np.arange(start, stop).astype(str) if found is None else found
 
 

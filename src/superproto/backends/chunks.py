@@ -162,3 +162,10 @@ class Window:
 
 def _as_they_are(chunk: Array) -> tuple[Array]:
     return (chunk,)
+
+
+def ids_of(rows: Rows, start: int, stop: int) -> Array | None:
+    """What the source calls these rows; None where it has no names for them."""
+    named = getattr(getattr(rows, "source", None), "ids", None)
+    found: Array | None = None if named is None else named(start, stop)
+    return found

@@ -58,7 +58,9 @@ def pack(
                      1,                             zebra,1,1
     """
     from superproto.datasets import describe, make_pack
+    from superproto.files import refuse_to_replace
 
+    refuse_to_replace(output, features, labels, classes)
     with screen.progress(f"packing {features.name}"):
         make_pack(features, labels, classes, output, several=several.value, unseen=unseen or ())
         found = describe(output)

@@ -75,10 +75,12 @@ def fit(
     """
     chosen, _ = read_params(param, params, method)
     chosen = chosen if checkpoint is None else {**chosen, "checkpoint": str(checkpoint)}
+    from superproto.files import refuse_to_replace
     from superproto.modeling import fit_files, fit_model
     from superproto.records import check_writable
 
     check_writable(output)
+    refuse_to_replace(output, path, labels, classes)
     if labels is not None or classes is not None:
         if labels is None or classes is None:
             raise UserError("A file of features needs both tables. Give --labels and --classes.")
@@ -147,11 +149,13 @@ def predict(
             raise UserError("--doubtful-first sorts all rows, and --parts never holds them all. Choose one of the two.")
         _predict_parts(model, features, output, reject, as_json)
         return
+    from superproto.files import refuse_to_replace
     from superproto.labels import open_features, write_labels
     from superproto.persistence import load_model
     from superproto.records import check_writable
 
     check_writable(output)
+    refuse_to_replace(output, model, features)
     with screen.progress(f"labeling {features.name}"):
         loaded = load_model(model)
         handed = write_labels(output, loaded, open_features(features), doubtful_first=doubtful_first, reject=reject)

@@ -135,10 +135,13 @@ def read_classes(path: PathLike, *, several: str = "average") -> Classes:
     return Classes(np.array(list(vectors)), table, None if kept is None else np.array(kept))
 
 
-def read_labels(path: PathLike, names: Array, n_samples: int) -> Array:
-    """(N,) a class name for each sample, in order; None where it is asked for: no label, or split test."""
+def read_labels(path: PathLike, names: Array, n_samples: int, known_ids: Array | None = None) -> Array:
+    """(N,) a class name for each sample; None where it is asked for: no label, or split test.
+
+    By the samples' ids, where the features have some; else in order.
+    """
     ids, labels, parts = _read_labels(existing_file(path))
-    order = _matched(ids, None, n_samples, Path(path))
+    order = _matched(ids, known_ids, n_samples, Path(path))
     numbers = _numbered(labels[order], names)
     known = (numbers >= 0) & (parts[order] != "test")
     found = np.full(n_samples, None, dtype=object)

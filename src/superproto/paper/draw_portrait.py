@@ -97,7 +97,7 @@ def super_prototype_table(content: dict[str, Any], named: bool = True) -> Markup
 def _class_list(entries: Sequence[Sequence[Any]]) -> list[object]:
     parts: list[object] = []
     for name, weight, unseen in entries:
-        text = f"{name} ({weight:+.2f})".replace("-", "−")
+        text = f"{name} ({f'{weight:+.2f}'.replace('-', '−')})"
         parts += [tag("b", text) if unseen else text, ", "]
     return parts[:-1]
 

@@ -34,7 +34,7 @@ def embedding(shelf: Shelf) -> dict[str, Any]:
         "zsl": narrow[rows].tolist(),
         "gzsl": [int(wide[where[int(row)]]) for row in np.asarray(zsl.rows)[rows]],
         "unseen": zsl.unseen_classes.tolist(),
-        "names": [readable(name) for name in zsl.class_names],
+        "names": readable(zsl.class_names),
     }
 
 

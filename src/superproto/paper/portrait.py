@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ def portrait(shelf: Shelf, attribute_names: list[str] | None = None) -> dict[str
     zsl, gzsl = shelf.task(), shelf.task("gzsl")
     model, found = _fit(zsl)
     general = _fit(gzsl)[1]
-    names = [readable(name) for name in zsl.class_names]
+    names = readable(zsl.class_names)
     return {
         "classes": classes(zsl.expected, found.labels, names),
         "pairs": confused_pairs(zsl.expected, found.labels, names),
@@ -64,7 +66,7 @@ def confused_pairs(truth: Array, labels: Array, names: list[str], most: int = 15
             "share": round(float(counts[i, j] / counts[i].sum()), 4),
         }
         for i, j in pairs
-        if counts[i, j]
+        if wrong[i, j]
     ]
 
 
@@ -135,16 +137,17 @@ def class_tree(model: Any, names: list[str]) -> dict[str, Any]:
     }
 
 
-def readable(name: Any) -> str:
-    """A class name for people: '001.Black_footed_Albatross' is 'Black footed Albatross'.
+def readable(names: Iterable[Any]) -> list[str]:
+    """Class names for people: without the benchmarks' numbers and underscores, if they still tell classes apart.
 
-    >>> readable("grizzly+bear"), readable("001.Black_footed_Albatross")
-    ('grizzly bear', 'Black footed Albatross')
+    >>> readable(["001.Black_footed_Albatross", "002.Laysan_Albatross"]), readable(["A+", "A"])
+    (['Black footed Albatross', 'Laysan Albatross'], ['A+', 'A'])
     """
-    text = str(name)
-    head, dot, rest = text.partition(".")
-    text = rest if dot and rest and head.isdigit() else text
-    return text.replace("_", " ").replace("+", " ")
+    given = [str(name) for name in names]
+    numbered = all(re.match(r"\d+\.\D", name) for name in given)
+    short = [name.partition(".")[2] if numbered else name for name in given]
+    short = [name.replace("_", " ").replace("+", " ").strip() for name in short]
+    return short if all(short) and len(set(short)) == len(set(given)) else given
 
 
 def _loading(code: Array, names: list[str], unseen: Array, most: int = 6) -> list[list[Any]]:
