@@ -291,6 +291,19 @@ def test_a_pack_with_other_classes_is_refused(own: Path, tmp_path: Path) -> None
         report_on(own, tmp_path / "o.npz")
 
 
+def test_a_page_is_refused_for_another_setting_than_that_of_the_fit(own: Path, data: Path) -> None:
+    with pytest.raises(UserError, match="was fitted for the setting zsl, not gzsl"):
+        report_on(own, data / "small.npz", setting="gzsl")
+
+
+def test_long_names_leave_room_for_the_tree() -> None:
+    from superproto.drawing.trees import dendrogram
+
+    drawn = str(dendrogram([(0, 1, 1.0)], ["bird " * 40, "fox"], [False, True], says="two"))
+    assert "M-" not in drawn
+    assert "bird bird" in drawn
+
+
 def test_a_file_of_records_has_a_page(made: tuple[Path, str]) -> None:
     page = str(report_on(made[0]).render())
     assert "hpl-published" in page

@@ -120,7 +120,10 @@ def _answers(model: Any, rows: Array, ids: Array, threshold: float) -> Lines:
 def _threshold(model: Any) -> float:
     learned = getattr(model, "rejection_", None)
     if not isinstance(learned, dict) or not isinstance(learned.get("threshold"), float):
-        raise UserError("The model has no threshold to refuse rows by. Fit it with `superproto fit` to learn one.")
+        raise UserError(
+            "The model has no threshold to refuse rows by. Fit it with `superproto fit` on a pack to learn one; "
+            "that takes four seen classes or more."
+        )
     return float(learned["threshold"])
 
 

@@ -43,6 +43,10 @@ def report_on(
     task = to_task(found, setting, protocol)
     if list(map(str, model.classes_)) != list(map(str, task.class_names)):
         raise UserError(f"{path} and {pack} have other classes. Give the data set that the model was fitted on.")
+    general = bool(model.allowed_.all() and model.seen_classes_.any() and not model.seen_classes_.all())
+    if general != (setting == "gzsl"):
+        fitted = "gzsl" if general else "zsl"
+        raise UserError(f"{path} was fitted for the setting {fitted}, not {setting}. Give --setting {fitted}.")
     names = None if found.attribute_names is None else [str(name) for name in found.attribute_names]
     return build(model, task, images=images, tuned=tuned, attribute_names=names)
 

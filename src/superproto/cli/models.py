@@ -90,6 +90,8 @@ def fit(
             seed=seed, candidates=candidates, inductive=inductive, scheduler=scheduler,
         )  # fmt: skip
         model.save(output)
+        if rejection:
+            screen.note("No threshold for refusing rows was learned: that takes a pack (superproto pack).")
         _show_fitted(model, output, method, path.name, as_json)
         return
     with screen.progress(f"reading {path.name}"):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..markup import Markup, join, tag
-from .frame import BOTTOM, LEFT, RIGHT, TOP, Frame, color, figure, legend, mark, marker, words
+from .frame import BOTTOM, LEFT, RIGHT, TOP, Frame, color, figure, legend, mark, marker, shorten, words
 from .scales import label_of, scale_over
 
 __all__ = ["Series", "bar_chart", "heat_map", "line_chart", "scatter_chart"]
@@ -117,7 +117,7 @@ def bar_chart(
     parts = [_bar_axis(frame, x_label, text)]
     for i, name in enumerate(names):
         y = room + 10 + i * step
-        parts.append(words(_shorten(name, 38), left - 8, y + (step - 7) / 2 + 4, anchor="end", size="tick", hover=name))
+        parts.append(words(shorten(name, 38), left - 8, y + (step - 7) / 2 + 4, anchor="end", size="tick", hover=name))
         for g in range(len(groups)):
             hover = f"{name}: {text(float(values[g][i]))}" if hovers is None else hovers[g][i]
             parts.append(_bar(g, float(values[g][i]), y + g * (bar + 1), bar, frame, hover, text))
@@ -248,7 +248,3 @@ def _swatch(number: int, x: float, y: float, *, size: float) -> Markup:
 
 def _points(points: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-
-
-def _shorten(name: str, most: int) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..markup import Markup, join, tag
 from .scales import Scale, label_of
 
-__all__ = ["COLORS", "Frame", "color", "figure", "legend", "mark", "marker", "percent", "words"]
+__all__ = ["COLORS", "Frame", "color", "figure", "legend", "mark", "marker", "percent", "shorten", "words"]
 
 # Okabe and Ito's palette, which color-blind people can tell apart; drawing.css has the values for light and dark.
 COLORS = 8
@@ -145,3 +145,8 @@ def _outline(shape: int, x: float, y: float, size: float) -> str:
         return f"M{x:.1f} {y - s:.1f}l{s:.1f} {s:.1f}l{-s:.1f} {s:.1f}l{-s:.1f} {-s:.1f}z"
     s *= 1.2
     return f"M{x:.1f} {y - s:.1f}l{s:.1f} {1.8 * s:.1f}h{-2 * s:.1f}z"
+
+
+def shorten(name: str, most: int) -> str:
+    """The name, cut to so many characters."""
+    return name if len(name) <= most else name[: most - 1] + "…"

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..markup import Markup, join, tag
-from .frame import color, figure, mark, words
+from .frame import color, figure, mark, shorten, words
 
 __all__ = ["dendrogram", "leaf_order"]
+
+# Of a leaf's name: the tree needs its part of the width.
+MOST_CHARACTERS = 48
 
 
 def leaf_order(merges: Sequence[Sequence[float]], leaves: int) -> list[int]:
@@ -38,7 +41,7 @@ def dendrogram(
     width: float = 640,
 ) -> Markup:
     """Merges (a, b, height) as a tree from right (leaves) to left; marked leaves stand out by color and by a square."""
-    leaves = len(names)
+    leaves, names = len(names), [shorten(name, MOST_CHARACTERS) for name in names]
     place = {node: 12 + i * row for i, node in enumerate(leaf_order(merges, leaves))}
     right = width - 12 - 6.6 * max((len(name) for name in names), default=0)
     highest = max((merge[2] for merge in merges), default=0.0) or 1.0
