@@ -154,7 +154,7 @@ def test_duplicate_descriptions_are_named():
 
 def test_fewer_samples_than_classes():
     rows = np.concatenate([np.flatnonzero(Y >= 0), np.flatnonzero(Y == -1)[:1]])
-    with pytest.warns(UserWarning, match="1 samples for 3 candidate classes"):
+    with pytest.warns(UserWarning, match="1 sample for 3 candidate classes"):
         model = HPL().fit(X[rows], Y[rows], semantics=A)
     assert model.transduction_[-1] == TASK.truth[rows[-1]]
 

@@ -85,7 +85,7 @@ def test_a_class_without_samples_has_no_say_in_the_super_prototypes():
     np.testing.assert_allclose(fits[0].visual_prototypes_[unseen], fits[1].visual_prototypes_[unseen][::-1], atol=1e-8)
 
 
-@pytest.mark.filterwarnings("ignore:1 samples for")
+@pytest.mark.filterwarnings("ignore:1 sample for")
 def test_a_pool_of_one_sample_is_labeled_as_without_a_pool():
     task = make_task(n_seen=20, n_unseen=6, separation=0.8, attribute_noise=0.6, random_state=1)
     known, asked = np.flatnonzero(~task.asked), np.flatnonzero(task.asked)[::15]
