@@ -138,9 +138,11 @@ def read_classes(path: PathLike, *, several: str = "average") -> Classes:
 def read_labels(path: PathLike, names: Array, n_samples: int, known_ids: Array | None = None) -> Array:
     """(N,) a class name for each sample; None where it is asked for: no label, or split test.
 
-    By the samples' ids, where the features have some; else in order.
+    By the samples' ids, where the features have some and the table speaks of them; else by row numbers, or in order.
     """
     ids, labels, parts = _read_labels(existing_file(path))
+    if known_ids is not None and _row_numbers(ids) is not None and not np.isin(known_ids, ids).any():
+        known_ids = None
     order = _matched(ids, known_ids, n_samples, Path(path))
     numbers = _numbered(labels[order], names)
     known = (numbers >= 0) & (parts[order] != "test")
@@ -212,10 +214,16 @@ def _matched(ids: Array, known: Array | None, n: int, path: Path) -> Array:
         if lost is not None:
             raise UserError(f"{path} has no line for the sample '{lost}'.")
         return np.array([line[name] for name in known.tolist()])
-    numbers = ids.astype(int) if all(text.isdecimal() and len(text) < 16 for text in ids.tolist()) else None
-    if numbers is not None and numbers.max() - numbers.min() == n - 1 and numbers.min() in (0, 1):
-        return np.argsort(numbers)
-    return np.arange(n)
+    numbers = _row_numbers(ids)
+    return np.arange(n) if numbers is None else np.argsort(numbers)
+
+
+def _row_numbers(ids: Array) -> Array | None:
+    """The ids as numbers from 0 or from 1, if that is what they are."""
+    if not len(ids) or not all(text.isdecimal() and len(text) < 16 for text in ids.tolist()):
+        return None
+    numbers = ids.astype(int)
+    return numbers if numbers.max() - numbers.min() == len(ids) - 1 and numbers.min() in (0, 1) else None
 
 
 def _numbered(labels: Array, names: Array) -> Array:
