@@ -166,5 +166,5 @@ def test_classes_with_a_few_labels_that_are_no_candidates_are_named():
     task = make_task(n_seen=9, n_unseen=4, samples_per_class=60)
     y = task.y.copy()
     y[np.flatnonzero(task.truth == task.unseen_classes[0])[:2]] = task.unseen_classes[0]
-    with pytest.warns(UserWarning, match="1 classes have at most 10 labels"):
+    with pytest.warns(UserWarning, match="Classes with at most 10 labels"):
         HPL().fit(task.X, y, semantics=task.semantics)

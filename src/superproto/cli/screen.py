@@ -82,7 +82,7 @@ def progress(text: str) -> Iterator[None]:
 
 
 def steps() -> Callable[[str], None]:
-    """One line for each thing done, as it is done, with the time since now: for work of many minutes."""
+    """One line for each thing done, as it is done, with the time since the work began: for work of many minutes."""
     start = perf_counter()
 
     def step(text: str) -> None:
