@@ -41,8 +41,8 @@ def _warn_of_helped(model: Any, problem: Problem) -> None:
         return
     if np.median(counts[counts > 0]) > 4 * FEW_LABELS:
         _warn(
-            f"Classes with at most {FEW_LABELS} labels ({_listed(helped, problem)}) are no candidates: no unlabeled sample "
-            'is given to them. If the pool may have them, name them in candidates (or "all"; --setting gzsl).'
+            f"Classes with at most {FEW_LABELS} labels ({_listed(helped, problem)}) are no candidates: no unlabeled "
+            'sample is given to them. If the pool may have them, name them in candidates (or "all"; --setting gzsl).'
         )
 
 
