@@ -10,14 +10,21 @@ import importlib
 __version__ = "0.1.0"
 
 _HOMES = {
-    "HPL": "superproto.hpl",
-    "WithinClassWhitening": "superproto.whitening",
-    "Task": "superproto.task",
+    "HPL": "superproto.hpl.estimator",
+    "WithinClassWhitening": "superproto.estimator.whitening",
+    "Task": "superproto.datasets.task",
     "UserError": "superproto.errors",
-    "load_model": "superproto.persistence",
-    "tune": "superproto.tuning",
+    "load_model": "superproto.baselines.registry",
+    "tune": "superproto.evaluation.tuning.tuner",
 }
-_MODULES = ("baselines", "datasets", "metrics", "records", "report", "tuning")
+_MODULES = {
+    "baselines": "superproto.baselines",
+    "datasets": "superproto.datasets",
+    "metrics": "superproto.metrics",
+    "records": "superproto.experiments.records",
+    "report": "superproto.reporting.model_report",
+    "tuning": "superproto.evaluation.tuning",
+}
 
 __all__ = [*_HOMES, "__version__"]
 
@@ -26,7 +33,7 @@ def __getattr__(name: str) -> object:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     if name in _MODULES:
-        return importlib.import_module(f"superproto.{name}")
+        return importlib.import_module(_MODULES[name])
     raise AttributeError(f"module 'superproto' has no attribute '{name}'")
 
 

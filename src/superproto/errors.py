@@ -1,6 +1,6 @@
 """The one exception for a mistake that the user can mend: the command line prints it as one line and exits with 2."""
 
-__all__ = ["UserError"]
+from __future__ import annotations
 
 _LONGEST = 600
 

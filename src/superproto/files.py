@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from .errors import UserError
+from superproto.errors import UserError
 
-__all__ = ["existing_file", "expansion_limit", "refuse_to_replace", "write_whole"]
+PathLike = str | os.PathLike[str]
 
 # Real features shrink two- to tenfold; deflate's most is a thousandfold. What unfolds beyond this is a bomb, not data.
 _MOST_EXPANSION = 50

@@ -2,36 +2,19 @@
 
 Accuracy is the mean over classes of each class's own accuracy (Xian et al. 2018), over the classes that occur in the
 truth: a class with ten samples weighs as much as one with a thousand.
-How sure these numbers are: `superproto.intervals`.
+How sure these numbers are: `superproto.evaluation.bootstrap`.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import UserError
+from superproto.errors import UserError
+from superproto.samples.chunks import Array
 
-__all__ = [
-    "GeneralizedScores",
-    "accuracy_by_class",
-    "ausuc",
-    "bias_for_harmonic_mean",
-    "confusion",
-    "expected_calibration_error",
-    "generalized_scores",
-    "harmonic_mean",
-    "per_class_accuracy",
-    "predict_with_bias",
-    "right_answers",
-    "seen_samples",
-    "seen_unseen_curve",
-    "top_k_accuracy",
-]
-
-Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Labels = npt.ArrayLike
 

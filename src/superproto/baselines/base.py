@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from superproto.errors import UserError
-from superproto.estimator import ZeroShotEstimator
-from superproto.inputs import Problem
-from superproto.rows import Array
+from superproto.estimator.base import ZeroShotEstimator
+from superproto.estimator.validation import Problem
+from superproto.samples.chunks import Array
 
 
 class Baseline(ZeroShotEstimator):

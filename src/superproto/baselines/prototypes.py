@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from superproto.baselines._shared.predicted_prototypes import KERNELS, RIDGE, start_prototypes
 from superproto.baselines.base import LinearBaseline
-from superproto.baselines.start import KERNELS, RIDGE, start_prototypes
-from superproto.inputs import Problem
-from superproto.rows import Array
-from superproto.whitening import unit_rows
+from superproto.estimator.validation import Problem
+from superproto.samples.chunks import Array
+from superproto.samples.kernels import unit_rows
 
 
 class Prototypes(LinearBaseline):
@@ -38,6 +38,8 @@ class Prototypes(LinearBaseline):
     classifiers_ : array of shape (C, d)
         The prototypes, at length 1.
     """
+
+    method_key = "prototypes"
 
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge",)
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}

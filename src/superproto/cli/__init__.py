@@ -10,9 +10,9 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line and leave with its exit code: 0, 2 for the user's mistake, 130 for Ctrl-C, 1 for ours."""
     try:
-        from .guard import run
+        from superproto.cli.exit_codes import run_command
 
-        code = run(sys.argv[1:])
+        code = run_command(sys.argv[1:])
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)

@@ -13,11 +13,19 @@ import typer
 
 import superproto
 
-__all__ = ["app", "complete_app"]
-
 # In the order in which `superproto --help` lists them.
-GROUPS = ("paper", "data", "score", "leaderboard", "models", "studies", "bench")
-
+GROUPS = (
+    "demo",
+    "research.paper",
+    "report",
+    "data",
+    "evaluate",
+    "research.leaderboard",
+    "fit_predict",
+    "tune",
+    "research.studies",
+    "research.speed",
+)
 app = typer.Typer(
     name="superproto",
     help="Label classes that nobody ever labeled: zero-shot recognition with hierarchical prototypes.",

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from superproto.cli import terminal
+from superproto.cli.app import app
+from superproto.cli.options import AsJson, Attributes, Method, PackPath, Seed
 from superproto.errors import UserError
 
-from . import screen
-from .app import app
-from .options import AsJson, Attributes, Method, PackPath, Seed
-
 if TYPE_CHECKING:
-    from superproto.attributes import Report
     from superproto.datasets import Description
+    from superproto.evaluation.attribute_visibility import Report
 
 
 class Several(str, Enum):
@@ -61,14 +60,14 @@ def pack(
     from superproto.files import refuse_to_replace
 
     refuse_to_replace(output, features, labels, classes)
-    with screen.progress(f"packing {features.name}"):
+    with terminal.progress(f"packing {features.name}"):
         make_pack(features, labels, classes, output, several=several.value, unseen=unseen or ())
         found = describe(output)
     if as_json:
-        screen.show_json({"pack": output, **asdict(found)})
+        terminal.show_json({"pack": output, **asdict(found)})
     else:
         _show(found)
-        screen.show(f"Wrote {output}.")
+        terminal.show(f"Wrote {output}.")
 
 
 @app.command()
@@ -78,12 +77,13 @@ def info(path: PackPath, attributes: Attributes = "att", as_json: AsJson = False
     \b
     Example:  superproto info cub.npz
     """
+
     from superproto.datasets import describe
 
-    with screen.progress(f"reading {path.name}"):
+    with terminal.progress(f"reading {path.name}"):
         found = describe(path, attributes=attributes)
     if as_json:
-        screen.show_json(asdict(found))
+        terminal.show_json(asdict(found))
     else:
         _show(found)
 
@@ -105,29 +105,30 @@ def attributes(
     \b
     Example:  superproto attributes cub.npz -o attributes.html
     """
-    from superproto.attributes import inspect_attributes, write_report
-    from superproto.datasets.protocols import read, to_task
-    from superproto.records import check_writable
+    from superproto.datasets.loading import read_source, to_task
+    from superproto.evaluation.attribute_visibility import inspect_attributes
+    from superproto.experiments.records import check_writable
+    from superproto.reporting.attribute_report import write_report
 
     if output is not None:
         if output.suffix.lower() not in (".html", ".csv"):
             raise UserError(f"{output} ends in '{output.suffix}'. Give a name that ends in .html or .csv.")
         check_writable(output)
-    with screen.progress(f"reading {path.name}"):
-        pack = read(path, attributes=descriptions)
+    with terminal.progress(f"reading {path.name}"):
+        pack = read_source(path, attributes=descriptions)
         task = to_task(pack)
-    with screen.progress(f"{task.semantics.shape[1]} attributes of {task.name}"):
+    with terminal.progress(f"{task.semantics.shape[1]} attributes of {task.name}"):
         report = inspect_attributes(task, pack.attribute_names, method=method, folds=folds, seed=seed)
     if output is not None:
         write_report(output, report)
     if as_json:
-        screen.show_json(report.as_dict())
+        terminal.show_json(report.as_dict())
     else:
         _show_attributes(report, output)
 
 
 def _show(found: Description) -> None:
-    screen.show(found.name)
+    terminal.show(found.name)
     card = found.card
     about = () if card is None else (f"{card.source} ({card.license})", card.citation)
     for title, lines in (
@@ -138,7 +139,7 @@ def _show(found: Description) -> None:
         ("unusable", found.faults),
     ):
         for line in lines:
-            screen.show(f"  {title:<11} {line}")
+            terminal.show(f"  {title:<11} {line}")
             title = ""
 
 
@@ -147,11 +148,11 @@ def _show_attributes(report: Report, output: Path | None) -> None:
     rows = [[entry.name, f"{entry.auc:.3f}", f"{entry.correlation:+.3f}"] for entry in report.attributes]
     columns = ["attribute", "area under curve", "correlation"]
     if len(rows) <= 2 * shown or (output is None and len(rows) <= 100):
-        screen.show_table(columns, rows, title="On classes not trained on")
+        terminal.show_table(columns, rows, title="On classes not trained on")
     else:
-        screen.show_table(columns, rows[:shown], title=f"The {shown} most visible, on classes not trained on")
-        screen.show_table(columns, rows[-shown:], title=f"The {shown} least visible")
+        terminal.show_table(columns, rows[:shown], title=f"The {shown} most visible, on classes not trained on")
+        terminal.show_table(columns, rows[-shown:], title=f"The {shown} least visible")
     for line in report.sentences():
-        screen.show(line)
+        terminal.show(line)
     if output is not None:
-        screen.show(f"Wrote {output}.")
+        terminal.show(f"Wrote {output}.")

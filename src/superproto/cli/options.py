@@ -12,24 +12,6 @@ import typer
 
 from superproto.errors import UserError
 
-__all__ = [
-    "AsJson",
-    "Attributes",
-    "Inductive",
-    "Method",
-    "PackPath",
-    "Param",
-    "ParamsFile",
-    "Protocol",
-    "ProtocolOption",
-    "Seed",
-    "Setting",
-    "SettingOption",
-    "Split",
-    "SplitOption",
-    "read_params",
-]
-
 
 class Setting(str, Enum):
     zsl = "zsl"
@@ -88,7 +70,7 @@ def _value(text: str) -> Any:
 
 
 def _complete_method(incomplete: str) -> list[str]:
-    from superproto.baselines import METHODS
+    from superproto.baselines.registry import METHODS
 
     return [name for name in METHODS if name.startswith(incomplete)]
 

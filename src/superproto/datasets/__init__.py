@@ -1,15 +1,17 @@
 """LOAD: every way to come by a Task."""
 
-from .custom import make_pack, pack_arrays, read_classes
-from .describe import Description, describe
-from .digits import digits
-from .features import read_features
-from .protocols import load, to_task
-from .synthetic import make_task
-from .xlsa17 import read_splits
+from superproto.datasets.digits import digits
+from superproto.datasets.feature_files import read_features
+from superproto.datasets.inspection import Description, describe
+from superproto.datasets.loading import load, to_task
+from superproto.datasets.own_files import make_pack, pack_arrays, read_classes
+from superproto.datasets.synthetic import make_task
+from superproto.datasets.task import Task
+from superproto.datasets.xlsa17 import read_splits
 
 __all__ = [
     "Description",
+    "Task",
     "describe",
     "digits",
     "load",

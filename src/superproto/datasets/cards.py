@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["CARDS", "Card", "differences", "recognize"]
-
 
 @dataclass(frozen=True)
 class Card:
@@ -47,7 +45,6 @@ _ANIMALS = (
     "otter",
 )
 _XIAN = "Xian, Lampert, Schiele, Akata (2018). Zero-Shot Learning: A Comprehensive Evaluation. IEEE TPAMI."
-
 CARDS: tuple[Card, ...] = (
     Card(
         name="aPY",

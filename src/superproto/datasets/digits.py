@@ -10,11 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import UserError
-from ..pools import part_of_each_class
-from ..task import Task
-
-__all__ = ["DESCRIPTIONS", "digits"]
+from superproto.datasets.pools import part_of_each_class
+from superproto.datasets.task import Task
+from superproto.errors import UserError
 
 # For each trait, the digits that have it.
 DESCRIPTIONS: dict[str, str] = {

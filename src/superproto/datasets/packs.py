@@ -10,18 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import UserError
-from ..files import existing_file, write_whole
-from .npz import is_npz, read_npz
-
-__all__ = ["SPLITS", "Pack", "checked", "faults", "indices", "read_pack", "repaired", "write_pack"]
-
-Array = npt.NDArray[Any]
+from superproto.datasets.safe_files.npz import is_npz, read_npz
+from superproto.errors import UserError
+from superproto.files import existing_file, write_whole
+from superproto.samples.chunks import Array
 
 SPLITS = ("trainval", "train", "val", "test_seen", "test_unseen", "ss_trainval", "ss_test_unseen")
 _TEXTS = ("class_names", "image_files", "ids", "attribute_names")

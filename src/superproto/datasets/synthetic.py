@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import UserError
-from ..pools import part_of_each_class, shifted_prior
-from ..task import Task
-
-__all__ = ["make_task"]
+from superproto.datasets.pools import part_of_each_class, shifted_prior
+from superproto.datasets.task import Task
+from superproto.errors import UserError
 
 
 def make_task(

@@ -8,19 +8,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import UserError
-from .cards import differences, recognize
-from .matfile import read_mat
-from .packs import Pack, indices, repaired
-
-__all__ = ["SplitFile", "read_folder", "read_splits"]
-
-Array = npt.NDArray[Any]
+from superproto.datasets.cards import differences, recognize
+from superproto.datasets.packs import Pack, indices, repaired
+from superproto.datasets.safe_files.matlab import read_mat
+from superproto.errors import UserError
+from superproto.samples.chunks import Array
 
 _PS = ("trainval", "train", "val", "test_seen", "test_unseen")
 

@@ -1,0 +1,1 @@
+"""SHARE: what several baselines have in common."""

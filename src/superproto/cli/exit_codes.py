@@ -1,0 +1,109 @@
+"""What can go wrong, as an exit code and one line on standard error; a traceback only with SUPERPROTO_DEBUG=1."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from superproto.cli import terminal
+from superproto.errors import UserError
+
+OK, OURS, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Carry out a command line (without the program's name) and return its exit code."""
+    with warnings.catch_warnings(), _termination_as_interrupt():
+        warnings.showwarning = _as_note
+        try:
+            code = _call(list(arguments) or ["--help"])
+            terminal.flush_notes()
+            sys.stdout.flush()
+            return code
+        except KeyboardInterrupt:
+            return _fail("interrupted", INTERRUPTED)
+        except Exception as error:
+            if _is_interrupt(error):
+                return _fail("interrupted", INTERRUPTED)
+            if os.environ.get("SUPERPROTO_DEBUG") == "1":
+                raise
+            return _explain(error)
+        finally:
+            terminal.drop_notes()
+
+
+@contextmanager
+def _termination_as_interrupt() -> Iterator[None]:
+    """What a scheduler or `kill` sends is Ctrl-C, so that whatever was started for the work is stopped too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _call(arguments: list[str]) -> int:
+    import typer
+
+    from superproto.cli.app import complete_app
+
+    try:
+        command = typer.main.get_command(complete_app())
+        result = command.main(args=arguments, prog_name="superproto", standalone_mode=False)
+    except typer.Exit as leaving:
+        result = leaving.exit_code
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except SystemExit as leaving:
+        result = leaving.code
+    if result == INTERRUPTED:
+        raise KeyboardInterrupt
+    return result if isinstance(result, int) else OK
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """An import that is interrupted says so in its own words, and why in its cause."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def _explain(error: Exception) -> int:
+    if isinstance(error, BrokenPipeError):
+        # The reader of our output has gone; Python must not try to flush into it again while it shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OURS
+    if isinstance(error, UserError):
+        return _fail(str(error), MISTAKE)
+    # Typer's and Click's usage errors share no public base class over Typer's versions, but they share this method.
+    if hasattr(error, "format_message"):
+        return _fail(f"{error.format_message().rstrip('.?')}. {_where_help_is(error)}", MISTAKE)
+    if isinstance(error, OSError) and error.filename is not None:
+        return _fail(f"{error.filename}: {error.strerror}.", MISTAKE)
+    if isinstance(error, MemoryError):
+        return _fail(f"out of memory. {error}".strip(), OURS)
+    return _fail(f"{type(error).__name__}: {error} (SUPERPROTO_DEBUG=1 shows where)", OURS)
+
+
+def _where_help_is(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    return f"See: {context.command_path if context is not None else 'superproto'} --help"
+
+
+def _fail(message: str, code: int) -> int:
+    terminal.drop_notes()
+    print(f"error: {terminal.one_line(message)}", file=sys.stderr)
+    return code
+
+
+def _as_note(message: Warning | str, *_: Any, **__: Any) -> None:
+    terminal.note(str(message))

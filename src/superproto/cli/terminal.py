@@ -1,0 +1,103 @@
+"""What the user sees: results on standard output, progress and notes on standard error.
+
+Notes wait until there is a result, so that a mistake shows as one line and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any
+
+_waiting: list[str] = []
+
+
+def one_line(text: str) -> str:
+    """The text without line breaks and repeated blanks."""
+    return " ".join(text.split())
+
+
+def note(text: str) -> None:
+    """Something to know about the result: one line on standard error, once, before the result is shown."""
+    line = one_line(text)
+    if line not in _waiting:
+        _waiting.append(line)
+
+
+def flush_notes() -> None:
+    """Print the notes that wait."""
+    for line in _waiting:
+        print(f"note: {line}", file=sys.stderr)
+    drop_notes()
+
+
+def drop_notes() -> None:
+    """Forget the notes that wait."""
+    _waiting.clear()
+
+
+def show(text: str = "") -> None:
+    """A line of the result."""
+    flush_notes()
+    print(text)
+
+
+def show_json(value: Any) -> None:
+    """The result for programs: one JSON document; what is not a finite number is null."""
+    flush_notes()
+    print(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
+    """The result for people: the first column to the left, the others to the right."""
+    from rich.console import Console
+    from rich.table import Table
+
+    flush_notes()
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for number, name in enumerate(columns):
+        table.add_column(name, justify="right" if number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    # A pipe has no width: let each row be one line there.
+    Console(width=None if sys.stdout.isatty() else 1000, markup=False, highlight=False).print(table)
+
+
+@contextmanager
+def progress(text: str) -> Iterator[None]:
+    """A sign of life on a terminal while the block runs; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(text):
+        yield
+
+
+def steps() -> Callable[[str], None]:
+    """One line for each thing done, as it is done, with the time since the work began: for work of many minutes."""
+    start = perf_counter()
+
+    def step(text: str) -> None:
+        minutes, seconds = divmod(int(perf_counter() - start), 60)
+        print(f"{minutes:3d}:{seconds:02d}  {text}", file=sys.stderr, flush=True)
+
+    return step
+
+
+def _plain(value: Any) -> Any:
+    """numpy's scalars and arrays, tuples and paths as what JSON knows."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)

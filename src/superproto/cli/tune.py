@@ -1,0 +1,101 @@
+"""Verbs about models: `fit` one, `predict` labels with it, `tune` its parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from superproto.cli import terminal
+from superproto.cli.app import app
+from superproto.cli.fit_predict import load_task
+from superproto.cli.options import (
+    AsJson,
+    Attributes,
+    Inductive,
+    Method,
+    PackPath,
+    Protocol,
+    ProtocolOption,
+    Seed,
+    Setting,
+    SettingOption,
+)
+
+if TYPE_CHECKING:
+    from superproto.evaluation.tuning.tuner import Tuned, TuningProgress
+
+
+@app.command()
+def tune(
+    path: PackPath,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="JSON", help="The record with the chosen values.")],
+    method: Method = "hpl",
+    setting: SettingOption = Setting.zsl,
+    protocol: ProtocolOption = Protocol.ps,
+    inductive: Inductive = False,
+    trials: Annotated[int, typer.Option("--trials", help="Points to try beside the default.", min=1)] = 30,
+    minutes: Annotated[float | None, typer.Option("--minutes", help="Begin no trial after so long.", min=0)] = None,
+    folds: Annotated[int, typer.Option("--folds", help="Class-disjoint validation tasks.")] = 3,
+    search: Annotated[
+        str | None, typer.Option("--search", help="tpe (needs Optuna) or grid.", metavar="tpe|grid")
+    ] = None,
+    seed: Seed = 0,
+    attributes: Attributes = "att",
+    as_json: AsJson = False,
+) -> None:
+    """Choose a method's parameters on held-out classes; `evaluate --params` takes the result.
+
+    Every trial is kept in JSON.trials.jsonl beside the record: the same command goes on after a kill.
+
+    \b
+    Example:  superproto tune cub.npz --method hpl -o tuned.json --minutes 20
+              superproto evaluate cub.npz --params tuned.json
+    """
+    from superproto.evaluation.tuning.tuner import default_trials_file
+    from superproto.evaluation.tuning.tuner import tune as search_parameters
+    from superproto.experiments.records import check_writable
+
+    check_writable(output)
+    with terminal.progress(f"reading {path.name}"):
+        task = load_task(path, setting, protocol, attributes)
+    tuned = search_parameters(
+        task.inductive() if inductive else task,
+        method,
+        n_trials=trials,
+        time_limit=None if minutes is None else 60 * minutes,
+        folds=folds,
+        seed=seed,
+        search=search,
+        trials_file=default_trials_file(output),
+        progress=_show_progress,
+    )
+    tuned.save(output)
+    default_trials_file(output).unlink(missing_ok=True)
+    if as_json:
+        from dataclasses import asdict
+
+        terminal.show_json(asdict(tuned))
+    else:
+        _show_tuned(tuned, output)
+
+
+def _show_progress(told: TuningProgress) -> None:
+    import sys
+
+    trial = told.trial
+    score = f"{100 * trial.mean:.2f}" if trial.scores else "refused"
+    line = f"trial {trial.number} of {told.n_trials}: {score}{' (stopped)' if trial.stopped else ''}"
+    best = f"best {100 * told.best.mean:.2f}, default {100 * told.default:.2f}, {told.seconds:.0f} s"
+    print(f"{line}; {best}", file=sys.stderr, flush=True)
+
+
+def _show_tuned(tuned: Tuned, output: Path) -> None:
+    terminal.show(f"{tuned.method} on {tuned.task}: {tuned.metric} over {len(tuned.folds)} folds of held-out classes")
+    terminal.show(f"  default  {100 * tuned.default_score:6.2f} %")
+    terminal.show(f"  chosen   {100 * tuned.score:6.2f} %, spread over folds {100 * tuned.spread:.2f}")
+    terminal.show(f"  {tuned.reason}")
+    for name, value in tuned.params.items():
+        terminal.show(f"  {name} = {value}")
+    terminal.show(f"Wrote {output}.")

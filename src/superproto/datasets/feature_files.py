@@ -1,0 +1,156 @@
+"""LOAD: a table of features from the file that one happens to have: npy, npz, csv, parquet, safetensors, or a pack."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from superproto.datasets.safe_files.npz import read_npy, read_npz
+from superproto.errors import UserError
+from superproto.files import existing_file
+from superproto.samples.chunks import Array
+
+
+class Features(NamedTuple):
+    """(N, d) numbers, and what the file calls each row, if it does."""
+
+    X: Array
+    ids: Array | None
+
+
+def read_features(path: str | os.PathLike[str]) -> Features:
+    """Every row of the file, in order, by its ending; of a pack or an xlsa17 folder, every sample's features."""
+    if os.path.isdir(path):
+        from superproto.datasets.xlsa17 import read_folder
+
+        folder = read_folder(path)
+        return Features(folder.features, folder.paths)
+    path = existing_file(path)
+    readers = {".npy": _npy, ".npz": _npz, ".csv": _csv, ".parquet": _parquet, ".safetensors": _safetensors}
+    reader = readers.get(path.suffix.lower()) or (_npz if zipfile.is_zipfile(path) else None)
+    if reader is None:
+        raise UserError(f"{path} ends in '{path.suffix}'. Give features as {', '.join(readers)}.")
+    features = reader(path)
+    X = features.X
+    if X.ndim != 2 or X.dtype.kind not in "biuf" or not X.size:
+        raise UserError(f"{path}: features have shape {X.shape} and type {X.dtype}. Give numbers, one row per sample.")
+    bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
+    if len(bad):
+        raise UserError(f"{path}: {len(bad)} rows have NaN or infinity (first: row {bad[0]}). Drop or mend them.")
+    return features
+
+
+def csv_rows(path: Path) -> Iterator[list[str]]:
+    """The rows of a CSV file that are not empty."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as handle:
+            yield from (row for row in csv.reader(handle) if row)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path} is not a CSV file in UTF-8 ({error}).") from None
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell holds a number (or is empty, which is a missing one)."""
+    try:
+        float(text or "nan")
+    except ValueError:
+        return False
+    return True
+
+
+def is_header(row: list[str]) -> bool:
+    """Whether a CSV's first line names its columns: words, or a data frame's own numbers (0, 1, 2 or 1, 2, 3 ...)"""
+    if row[0].strip().lower() in ("", "id", "name", "class") or not all(is_number(cell) for cell in row[1:] or row):
+        return True
+    counted = row if is_number(row[0]) else row[1:]
+    starts = ([str(number) for number in range(start, start + len(counted))] for start in (0, 1))
+    return len(counted) > 2 and counted in starts
+
+
+def _npy(path: Path) -> Features:
+    return Features(read_npy(path), None)
+
+
+def _npz(path: Path) -> Features:
+    """The array 'features', or the only one that is a table; names from 'ids' or 'image_files'."""
+    texts = {"ids", "image_files"}
+    arrays = read_npz(path, {"features", *texts})
+    if "features" not in arrays:
+        arrays = read_npz(path)
+        tables = [name for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind in "biuf"]
+        if len(tables) != 1:
+            raise UserError(f"{path} has no array 'features' (it has: {', '.join(arrays) or 'none'}). Name one so.")
+        arrays["features"] = arrays[tables[0]]
+    X = arrays["features"]
+    ids = arrays.get("ids", arrays.get("image_files"))
+    return Features(X, ids.astype(str) if ids is not None and ids.shape == X.shape[:1] else None)
+
+
+def _csv(path: Path) -> Features:
+    """Numbers; a first line of names and a first column `id` (or of text) are recognized."""
+    rows = csv_rows(path)
+    first = next(rows, None)
+    if first is None:
+        raise UserError(f"{path} is empty.")
+    header = is_header(first)
+    start = next(rows, None) if header else first
+    named = start is not None and (not is_number(start[0]) or (header and first[0].strip().lower() in ("", "id")))
+    ids, table = [], []
+    for number, row in enumerate([start, *rows] if start else [], start=2 if header else 1):
+        if len(row) != len(first):
+            raise UserError(f"{path}: row {number} has {len(row)} cells, the first has {len(first)}.")
+        ids.append(row[0])
+        try:
+            table.append(np.array([float(cell or "nan") for cell in row[named:]]))
+        except ValueError as error:
+            raise UserError(f"{path}: row {number}: {error}.") from None
+    return Features(np.array(table, ndmin=2), np.array(ids) if named else None)
+
+
+def _parquet(path: Path) -> Features:
+    """Numeric columns, or one column of equally long lists; a column `id` or of text names the rows."""
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise UserError('Parquet files need pyarrow: pip install "superproto[frames]".') from None
+    try:
+        table = pyarrow.parquet.read_table(path)
+        # pandas keeps an index that is not 0, 1, 2, ... under such a name.
+        kept = [name for name in table.column_names if not re.fullmatch(r"__index_level_\d+__", name)]
+        columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in kept}
+        names = [
+            name for name, column in columns.items() if name.lower() == "id" or isinstance(column[:1].tolist()[0], str)
+        ]
+        parts = [np.stack(c) if c.dtype == object else c for name, c in columns.items() if name not in names]
+        X = np.column_stack(parts)
+    except UserError:
+        raise
+    except Exception as error:
+        text = " ".join(str(error).split())[:100]
+        raise UserError(f"{path} is not a Parquet file with a table of numbers ({text}).") from None
+    return Features(X, columns[names[0]].astype(str) if names else None)
+
+
+def _safetensors(path: Path) -> Features:
+    """The tensor 'features', or the only one."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            names = list(file.keys())
+            if "features" not in names and len(names) != 1:
+                raise UserError(f"{path} has no tensor 'features' (it has: {', '.join(names) or 'none'}). Name one so.")
+            return Features(file.get_tensor("features" if "features" in names else names[0]), None)
+    except (SafetensorError, TypeError, ValueError, KeyError, OSError) as error:
+        if isinstance(error, UserError):
+            raise
+        raise UserError(
+            f"{path} is not a safetensors file with numbers ({' '.join(str(error).split())[:100]})."
+        ) from None

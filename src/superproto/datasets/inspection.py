@@ -1,0 +1,107 @@
+"""LOAD: what is inside a data set, and what looks wrong with it, in sentences."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from superproto.datasets.cards import Card, recognize
+from superproto.datasets.loading import read_source, summary
+from superproto.datasets.packs import Pack, faults, repaired
+
+
+@dataclass(frozen=True)
+class Description:
+    """What `superproto info` prints: facts, the leak check, what looks odd, and what makes the data set unusable."""
+
+    name: str
+    facts: tuple[str, ...]
+    leaks: tuple[str, ...]
+    warnings: tuple[str, ...]
+    faults: tuple[str, ...]
+    card: Card | None
+
+
+def describe(path: str | os.PathLike[str], *, attributes: str = "att") -> Description:
+    """Look at a pack or an xlsa17 folder without refusing it."""
+    raw = read_source(path, attributes=attributes)
+    splits, _, said = repaired(raw.splits)
+    pack = replace(raw, splits=splits)
+    wrong = tuple(faults(pack))
+    tables = pack.features.ndim == pack.semantics.ndim == 2
+    names, (classes, attributes_) = pack.class_names.tolist(), pack.semantics.shape if tables else (0, 0)
+    facts = () if not tables else (*summary(pack, "ps"), *(() if wrong else _facts(pack)))
+    return Description(
+        name=pack.name,
+        facts=facts,
+        leaks=() if wrong else (*(raw.notes or said), *_leaks(pack)),
+        warnings=() if wrong else tuple(_warnings(pack)),
+        faults=wrong,
+        card=recognize(names, classes, attributes_, len(pack.features)) if tables else None,
+    )
+
+
+def _facts(pack: Pack) -> Iterator[str]:
+    for split, rows in pack.splits.items():
+        unknown = int((pack.labels[rows] < 0).sum())
+        more = f", {unknown} of unknown class" if unknown else ""
+        yield f"{split}: {len(rows)} samples of {len(pack.classes_of(split))} classes{more}."
+    unused = len(pack.features) - len(np.unique(np.concatenate(list(pack.splits.values()))))
+    if unused:
+        yield f"{unused} samples are in no split."
+    with np.errstate(over="ignore"):  # an infinite norm is a fact worth printing
+        norms = np.sqrt(np.einsum("ij,ij->i", pack.features, pack.features, dtype=np.float32, casting="same_kind"))
+    yield f"Feature rows have norm {norms.min():.3g} to {norms.max():.3g}, mean {norms.mean():.3g}."
+    yield f"Descriptions range from {pack.semantics.min():.3g} to {pack.semantics.max():.3g}."
+
+
+def _leaks(pack: Pack) -> Iterator[str]:
+    """A question whose sample was also given with its label is no question."""
+    for labeled, asked in (("trainval", "test_seen"), ("trainval", "test_unseen"), ("ss_trainval", "ss_test_unseen")):
+        if labeled in pack.splits and asked in pack.splits:
+            given = set(_row_bytes(pack.features[pack.splits[labeled]]))
+            twins = sum(key in given for key in _row_bytes(pack.features[pack.splits[asked]]))
+            if twins:
+                yield f"{twins} samples of {asked}_loc repeat a sample of {labeled}_loc exactly."
+
+
+def _warnings(pack: Pack) -> Iterator[str]:
+    repeated = len(pack.features) - len(set(_row_bytes(pack.features)))
+    if repeated:
+        yield f"{repeated} of {len(pack.features)} samples repeat another one exactly."
+    flat = int((np.ptp(pack.semantics, axis=0) == 0).sum())
+    if flat:
+        yield f"{flat} of {pack.semantics.shape[1]} attributes are the same for every class."
+    alike = len(pack.semantics) - len(set(_row_bytes(pack.semantics)))
+    if alike:
+        yield f"{alike} classes have the description of another class: nothing can tell them apart."
+    empty = np.flatnonzero(~pack.semantics.any(axis=1))
+    if len(empty):
+        yield f"Class '{pack.class_names[empty[0]]}' is described by zeros alone."
+    absent = np.setdiff1d(np.arange(len(pack.semantics)), pack.labels)
+    if len(absent):
+        yield f"{len(absent)} classes have no labeled sample at all (first: '{pack.class_names[absent[0]]}')."
+    yield from _scale_warnings(pack)
+
+
+def _scale_warnings(pack: Pack) -> Iterator[str]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = np.nan_to_num(pack.features.std(axis=0, dtype=np.float32), nan=np.inf)
+    constant = int((pack.features == pack.features[0]).all(axis=0).sum())
+    if constant:
+        yield f"{constant} of {len(spread)} features are the same for every sample."
+    used = spread[spread > 0]
+    if len(used) and np.isfinite(used).all() and used.max() > 1000 * np.median(used):
+        yield f"One feature spreads {used.max() / np.median(used):.0f} times as much as the median one. Scale them."
+    lengths = np.linalg.norm(pack.semantics.astype(float), axis=1)
+    if lengths.min() > 0 and lengths.max() > 100 * lengths.min():
+        yield f"The longest description is {lengths.max() / lengths.min():.0f} times as long as the shortest."
+
+
+def _row_bytes(table: npt.NDArray[Any]) -> list[bytes]:
+    return [row.tobytes() for row in table]

@@ -1,0 +1,247 @@
+"""LOAD: a pack from one's own files: features, a table of labels, a table of class descriptions.
+
+Labels (CSV): `id,label`, and if wanted `split`. An empty label is a sample to be labeled. `split` is `train` (the
+default of a labeled sample), `val` (labeled; its class is for choosing parameters) or `test` (asked about; its label
+serves scoring alone, never fitting). Classes: a CSV with the name first, or JSON {name: numbers}, the numbers a list,
+several lists, or {attribute: number}.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from superproto.datasets.feature_files import csv_rows, is_header, is_number, read_features
+from superproto.datasets.packs import Pack, write_pack
+from superproto.errors import UserError
+from superproto.files import PathLike, existing_file
+from superproto.samples.chunks import Array
+
+_SPLITS = ("train", "val", "test")
+
+
+class Classes(NamedTuple):
+    """Class names (C,), descriptions (C, k), and the attributes' names (k,) if they have any."""
+
+    names: Array
+    semantics: Array
+    attributes: Array | None
+
+
+def make_pack(
+    features: PathLike,
+    labels: PathLike,
+    classes: PathLike,
+    output: PathLike,
+    *,
+    several: str = "average",
+    unseen: Collection[str] = (),
+) -> Pack:
+    """Read the three files and write the pack at exactly `output`.
+
+    several : what to do with several vectors for one class: "average" them, or "keep" them side by side (as many for
+        every class, in the same order: the description is then the vectors one after the other).
+    unseen : names of classes whose samples are all asked about, their labels serving scoring alone.
+    """
+    described = read_classes(classes, several=several)
+    samples = read_features(features)
+    ids, names, parts = _read_labels(existing_file(labels))
+    order = _matched(ids, samples.ids, len(samples.X), Path(labels))
+    pack = pack_arrays(
+        samples.X,
+        names[order],
+        described.semantics,
+        described.names,
+        split=parts[order],
+        unseen=unseen,
+        name=Path(output).stem,
+        ids=ids[order],
+        attribute_names=described.attributes,
+    )
+    write_pack(output, pack)
+    return pack
+
+
+def pack_arrays(
+    X: npt.ArrayLike,
+    labels: Sequence[str] | Array,
+    semantics: npt.ArrayLike,
+    class_names: Sequence[str] | Array,
+    *,
+    split: Sequence[str] | Array | None = None,
+    unseen: Collection[str] = (),
+    name: str = "own data",
+    ids: Array | None = None,
+    attribute_names: Array | None = None,
+) -> Pack:
+    """The same from arrays: a class name for each sample ("" where it is to be labeled), and if wanted its split."""
+    names = np.asarray(class_names).astype(str)
+    numbers = _numbered(np.asarray(labels).astype(str), names)
+    parts = np.full(len(numbers), "") if split is None else np.asarray(split).astype(str)
+    parts = np.where(parts == "", np.where(numbers < 0, "test", "train"), parts)
+    parts = np.where(np.isin(numbers, _numbered(np.array(sorted(unseen), dtype=str), names)), "test", parts)
+    wrong = np.flatnonzero(~np.isin(parts, _SPLITS) | ((numbers < 0) & (parts != "test")))
+    if len(wrong):
+        raise UserError(f"sample {wrong[0]} has split '{parts[wrong[0]]}'. Give train, val or test; unlabeled: test.")
+    return Pack(
+        name=name,
+        features=np.asarray(X),
+        labels=numbers,
+        semantics=np.asarray(semantics),
+        class_names=names,
+        splits=_splits(numbers, parts),
+        ids=ids,
+        attribute_names=attribute_names,
+    )
+
+
+def read_classes(path: PathLike, *, several: str = "average") -> Classes:
+    """Class descriptions from a CSV (name first, then numbers; a line of attribute names is recognized) or JSON."""
+    if several not in ("average", "keep"):
+        raise UserError(f"several={several!r} is not known. Give 'average' or 'keep'.")
+    path = existing_file(path)
+    rows, attributes = _classes_json(path) if path.suffix.lower() == ".json" else _classes_csv(path)
+    if not rows:
+        raise UserError(f"{path} describes no class.")
+    vectors: dict[str, list[list[float]]] = {}
+    width = len(rows[0][1])
+    for name, vector in rows:
+        if len(vector) != width or not width:
+            raise UserError(f"{path}: class '{name}' has {len(vector)} numbers, '{rows[0][0]}' has {width}.")
+        vectors.setdefault(name, []).append(vector)
+    if several == "average":
+        table = np.array([np.mean(own, axis=0) for own in vectors.values()])
+    else:
+        counts = {name: len(own) for name, own in vectors.items()}
+        odd = next((name for name, count in counts.items() if count != counts[rows[0][0]]), None)
+        if odd is not None:
+            raise UserError(
+                f"{path}: class '{odd}' has {counts[odd]} vectors, '{rows[0][0]}' has {counts[rows[0][0]]}. "
+                "Keeping them needs as many for each; or average them."
+            )
+        table = np.array([np.concatenate(own) for own in vectors.values()])
+    kept = attributes if attributes and len(attributes) == table.shape[1] else None
+    return Classes(np.array(list(vectors)), table, None if kept is None else np.array(kept))
+
+
+def read_labels(path: PathLike, names: Array, n_samples: int, known_ids: Array | None = None) -> Array:
+    """(N,) a class name for each sample; None where it is asked for: no label, or split test.
+
+    By the samples' ids, where the features have some and the table speaks of them; else by row numbers, or in order.
+    """
+    ids, labels, parts = _read_labels(existing_file(path))
+    if known_ids is not None and _row_numbers(ids) is not None and not np.isin(known_ids, ids).any():
+        known_ids = None
+    order = _matched(ids, known_ids, n_samples, Path(path))
+    numbers = _numbered(labels[order], names)
+    known = (numbers >= 0) & (parts[order] != "test")
+    found = np.full(n_samples, None, dtype=object)
+    found[known] = names[numbers[known]]
+    return found
+
+
+def _classes_csv(path: Path) -> tuple[list[tuple[str, list[float]]], list[str] | None]:
+    lines = list(csv_rows(path))
+    header = lines.pop(0) if lines and len(lines[0]) > 1 and is_header(lines[0]) else None
+    for line in lines:
+        wrong = next((cell for cell in line[1:] if not is_number(cell)), None)
+        if wrong is not None:
+            raise UserError(f"{path}: class '{line[0]}' has '{wrong}' where a number belongs.")
+    rows = [(line[0].strip(), [float(cell or "nan") for cell in line[1:]]) for line in lines]
+    return rows, None if header is None else header[1:]
+
+
+def _classes_json(path: Path) -> tuple[list[tuple[str, list[float]]], list[str] | None]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} is not JSON ({error}).") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path} must be a JSON object: a class name, then its numbers, for each class.")
+    rows, attributes = [], None
+    for name, value in content.items():
+        if isinstance(value, dict):
+            attributes = attributes or list(value)
+            if set(value) != set(attributes):
+                raise UserError(f"{path}: class '{name}' has other attributes than the first class.")
+            value = [value[attribute] for attribute in attributes]
+        several = value if isinstance(value, list) and value and isinstance(value[0], list) else [value]
+        for vector in several:
+            numeric = isinstance(vector, list) and all(isinstance(x, int | float) and abs(x) < 1e300 for x in vector)
+            if not numeric:
+                raise UserError(f"{path}: class '{name}' must have a list of numbers, or several such lists.")
+            rows.append((name, [float(x) for x in vector]))
+    return rows, attributes
+
+
+def _read_labels(path: Path) -> tuple[Array, Array, Array]:
+    """ids, labels and splits, in the order of the file."""
+    lines = [[cell.strip() for cell in line] for line in csv_rows(path)]
+    if lines and [cell.lower() for cell in lines[0][:2]] == ["id", "label"]:
+        extra = [cell.lower() for cell in lines.pop(0)[2:]]
+        if extra not in ([], ["split"]):
+            raise UserError(f"{path} has the column '{extra[0]}'. Its columns are id, label, and if wanted split.")
+    wrong = next((line for line in lines if not 2 <= len(line) <= 3), None)
+    if wrong is not None or not lines:
+        raise UserError(f"{path}: each line is id,label or id,label,split; found {','.join(wrong or []) or 'none'!r}.")
+    table = np.array([[*line, ""][:3] for line in lines])
+    return table[:, 0], table[:, 1], np.char.lower(table[:, 2])
+
+
+def _matched(ids: Array, known: Array | None, n: int, path: Path) -> Array:
+    """For each sample, its line among the labels: by name if the features have names, else by number, else in order."""
+    if len(ids) != n:
+        raise UserError(
+            f"{path} has {len(ids)} lines, features have {n} rows. Give one each; leave unknown labels empty."
+        )
+    values, counts = np.unique(ids, return_counts=True)
+    if len(values) < len(ids):
+        raise UserError(f"{path}: the id '{values[counts.argmax()]}' occurs {counts.max()} times.")
+    if known is not None:
+        line = {name: number for number, name in enumerate(ids.tolist())}
+        lost = next((name for name in known.tolist() if name not in line), None)
+        if lost is not None:
+            raise UserError(f"{path} has no line for the sample '{lost}'.")
+        return np.array([line[name] for name in known.tolist()])
+    numbers = _row_numbers(ids)
+    return np.arange(n) if numbers is None else np.argsort(numbers)
+
+
+def _row_numbers(ids: Array) -> Array | None:
+    """The ids as numbers from 0 or from 1, if that is what they are."""
+    if not len(ids) or not all(text.isdecimal() and len(text) < 16 for text in ids.tolist()):
+        return None
+    numbers = ids.astype(int)
+    return numbers if numbers.max() - numbers.min() == len(ids) - 1 and numbers.min() in (0, 1) else None
+
+
+def _numbered(labels: Array, names: Array) -> Array:
+    number = {"": -1, "-1": -1} | {name: i for i, name in enumerate(names.tolist())}
+    strange = next((label for label in labels.tolist() if label not in number), None)
+    if strange is not None:
+        near = difflib.get_close_matches(strange, names.tolist(), 1)
+        hint = f" Did you mean '{near[0]}'?" if near else " Describe it among the classes."
+        raise UserError(f"the label '{strange}' is none of the {len(names)} classes.{hint}")
+    return np.array([number[label] for label in labels.tolist()], dtype=np.int64)
+
+
+def _splits(labels: Array, parts: Array) -> dict[str, Array]:
+    """A tested sample counts as seen if its class also has labeled samples."""
+    labeled, tested = parts != "test", parts == "test"
+    seen = np.isin(labels, labels[labeled])
+    masks = {"trainval": labeled, "test_unseen": tested & ~seen, "test_seen": tested & seen}
+    if (parts == "val").any():
+        shared = np.intersect1d(labels[parts == "val"], labels[parts == "train"])
+        if len(shared):
+            raise UserError(f"class number {shared[0]} is in train and in val. Divide these two by class.")
+        masks |= {"train": parts == "train", "val": parts == "val"}
+    return {split: np.flatnonzero(mask) for split, mask in masks.items() if mask.any() or split in _ALWAYS}
+
+
+_ALWAYS = ("trainval", "test_unseen")

@@ -1,0 +1,330 @@
+"""What every method shares: checking input, preparing features, turning scores into labels and doubt.
+
+A method says how it learns (:meth:`ZeroShotEstimator.fit`) and how it scores (:meth:`ZeroShotEstimator._score`); the
+rest is here, so that the same input gets the same preparation, candidates and answers whatever the method.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from functools import partial
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import logsumexp, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from superproto.errors import UserError
+from superproto.estimator.calibration import likeliest_sharpness
+from superproto.estimator.model_file import save_model
+from superproto.estimator.validation import Problem, check_problem, fingerprint
+from superproto.samples import kernels
+from superproto.samples.centering import center_metric
+from superproto.samples.chunks import LARGEST, Array, ChunkedRows, add_up, chunk_length, gather, rows_of
+from superproto.samples.readers import as_rows
+from superproto.samples.readers.device import back
+from superproto.samples.timing import span
+from superproto.samples.whitening import Metric, apply_metric, learn_metric, roots_help
+
+FLOATS = [np.float64, np.float32, np.float16]
+# Beyond this, label_distributions_ is sparse, without probabilities that do not show in six digits.
+DENSE_BYTES = 512 * 2**20
+NEGLIGIBLE = 1e-6
+# The probabilities' sharpness is a single number: so many labeled rows, evenly spread, are enough to fit it.
+SHARPNESS_ROWS = 20_000
+
+
+class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
+    """Base of all methods. Subclasses take at least ``candidates``, ``whiten`` and ``random_state``."""
+
+    candidates: Any
+    whiten: bool | float
+    random_state: Any
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any, semantics: Any = None, class_names: Any = None) -> ZeroShotEstimator:
+        """Learn from the labeled rows of X and label the others.
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features, finite numbers: an array or frame in memory; a memory-mapped, Zarr, HDF5 or Dask array; a Parquet
+            data set; a torch or CuPy array; an iterable of chunks that can be read again; or the name of such a file.
+        y : array of shape (N,)
+            Row of ``semantics`` (or class name), -1 (None, NaN) where the label is asked for.
+        semantics : array or frame of shape (C, k), default=None
+            One description per class, seen or unseen. None: a class describes only itself.
+        class_names : sequence of length C, default=None
+            Names of the rows of ``semantics`` when it is an array and y holds names.
+        """
+
+    @abstractmethod
+    def _score(self, X: Array) -> Array:
+        """(N, C) the larger the likelier, for prepared rows and all classes."""
+
+    def _score_rows(self, X: Array) -> Array:
+        """(N, C) scores of rows as the user gave them."""
+        return self._score(self._prepare(X))
+
+    def _pool_scores(self, X: Array, problem: Problem) -> Array:
+        """Scores of the unlabeled rows; a transductive method that keeps its own returns them here."""
+        return self._score(X[problem.asked])
+
+    # -- answers ---------------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Array:
+        """(N, C) scores, columns as ``classes_``; -inf for classes that are no candidates.
+
+        With two classes and no semantics it is scikit-learn's one column: positive for ``classes_[1]``.
+        """
+        check_is_fitted(self)
+        scores = self._masked(self._asked("_score_rows", X))
+        return scores[:, 1] - scores[:, 0] if self._is_plain_binary() else scores
+
+    def predict(self, X: Any) -> Array:
+        """(N,) a class for each row, among the candidates; on a pool row: its ``transduction_``."""
+        check_is_fitted(self)
+        return self.classes_[self._asked("_best", X)]
+
+    def predict_proba(self, X: Any) -> Array:
+        """(N, C) probabilities, columns as ``classes_``."""
+        check_is_fitted(self)
+        return self._distributions(self._masked(self._asked("_score_rows", X)))
+
+    def answers(self, X: Any) -> tuple[Array, Array, Array]:
+        """In one pass, (N, C) each: scores of all classes, candidates or not; ``decision_function``; probabilities."""
+        check_is_fitted(self)
+        scores = self._asked("_score_rows", X)
+        masked = self._masked(scores)
+        return scores, masked, self._distributions(masked)
+
+    def save(self, path: Any, *, pool: bool = False) -> None:
+        """Write the fitted model to exactly this path, as safetensors; ``superproto.load_model`` reads it.
+
+        ``label_distributions_`` is left out unless ``pool=True``; so are ``callback`` and ``checkpoint``.
+        """
+        save_model(self, path, pool=pool)
+
+    # -- parts -----------------------------------------------------------------------------------------------------
+
+    def _asked(self, question: str, X: Any) -> Array:
+        """Answers to a question about rows: at once for an array; chunk by chunk, and where they are, for others."""
+        X = self._check_rows(X)
+        if isinstance(X, np.ndarray):
+            answers: Array = getattr(self, question)(X)
+            return answers
+        return gather(X.visit(partial(ask_chunk, model=self._portable(), question=question)), strung=1)[0][0]
+
+    def _best(self, X: Array) -> Array:
+        """(N,) the row of ``classes_`` that wins."""
+        return self._masked(self._score_rows(X)).argmax(axis=1)
+
+    def _portable(self) -> ZeroShotEstimator:
+        """What a worker needs of the model: nothing that grows with the samples, nothing bound to this process."""
+        light = copy.copy(self)
+        for name in ("label_distributions_", "transduction_", "callback", "init"):
+            if hasattr(light, name):
+                setattr(light, name, None)
+        return light
+
+    def _check(self, X: Any, y: Any, semantics: Any, class_names: Any) -> tuple[Any, Problem]:
+        X = self._check_rows(X, reset=True)
+        problem = check_problem(y, semantics, class_names, self.candidates)
+        n_rows = rows_of(X).n_rows
+        if len(problem.labels) != n_rows:
+            raise UserError(
+                f"X has {n_rows} rows, but y has {len(problem.labels)} labels (inconsistent numbers of samples). "
+                "Give one label per row."
+            )
+        if not problem.seen.any():
+            self._refuse_unlabeled(problem)
+        self.data_hash_ = fingerprint(X if isinstance(X, np.ndarray) else _every_so_often(X), problem)
+        return X, problem
+
+    def _takes_texts(self) -> bool:
+        """Whether descriptions that live where the features do (CLIP's text vectors) do in place of seen classes."""
+        return False
+
+    def _is_shared(self, problem: Problem) -> bool:
+        """Descriptions have as many numbers as features, and the method can compare the two."""
+        return self._takes_texts() and problem.described and problem.semantics.shape[1] == self.n_features_in_
+
+    def _refuse_unlabeled(self, problem: Problem) -> None:
+        if not self._takes_texts():
+            raise UserError("No sample is labeled: every class of y is unseen. Label samples of at least one class.")
+        if not self._is_shared(problem):
+            raise UserError(
+                f"No sample is labeled, and descriptions of {problem.semantics.shape[1]} numbers cannot be compared "
+                f"with {self.n_features_in_} features. Label samples of at least one class, or give descriptions in "
+                "the space of the features, as CLIP's text vectors are."
+            )
+
+    def _check_rows(self, X: Any, reset: bool = False) -> Any:
+        rows = as_rows(X)
+        if rows is not None:
+            return self._check_chunks(rows, reset)
+        if getattr(X, "dtype", None) == np.dtype(object):
+            _refuse_objects(X)
+        X = validate_data(self, X, dtype=FLOATS, reset=reset)
+        size = kernels.extent(X)
+        _check_size(size <= LARGEST, not reset or size > kernels.SMALLEST)
+        return X
+
+    def _check_chunks(self, rows: ChunkedRows, reset: bool) -> ChunkedRows:
+        """What ``validate_data`` does for arrays, in one pass over rows that are elsewhere."""
+        if reset:
+            self.n_features_in_ = rows.n_columns
+        if rows.n_columns != self.n_features_in_:
+            raise UserError(
+                f"X has {rows.n_columns} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input."
+            )
+        if rows.n_rows == 0:
+            raise UserError("Found array with 0 sample(s), while a minimum of 1 is required.")
+        wrong, useful, huge = add_up(rows.visit(kernels.inspect))
+        if wrong:
+            raise UserError(f"Input X contains NaN or infinity ({int(wrong)} values). Drop or mend these rows.")
+        _check_size(not huge, not reset or bool(useful))
+        return rows
+
+    def _store_classes(self, problem: Problem) -> None:
+        self.classes_ = problem.names
+        self.seen_classes_ = problem.seen
+        self.allowed_ = problem.allowed
+        self.described_ = problem.described
+
+    def _metric(self, X: Any, problem: Problem) -> Metric:
+        if isinstance(self.whiten, (bool, np.bool_)) and not self.whiten:
+            return Metric()
+        if not isinstance(self.whiten, (Real, np.bool_)) or not 0 <= self.whiten < np.inf:
+            raise UserError(f"whiten is {self.whiten!r}, but it is True, False, or a shrinkage of at least 0.")
+        shrinkage = None if isinstance(self.whiten, (bool, np.bool_)) else float(self.whiten)
+        rows = rows_of(X)
+        with span("whiten"):
+            if not problem.seen.any():
+                return center_metric(rows, problem.semantics, problem.allowed)
+            return learn_metric(rows, problem.labels, problem.n_classes, shrinkage, root=roots_help(rows))
+
+    def _prepare(self, X: Any) -> Array:
+        (rows,), _ = gather(rows_of(X).visit(partial(_apply, metric=self.metric_)), strung=1)
+        return rows
+
+    def _masked(self, scores: Array) -> Array:
+        return np.where(self.allowed_, scores, -np.inf)
+
+    def _distributions(self, masked_scores: Array) -> Array:
+        return softmax(np.asarray(masked_scores, dtype=np.float64) * self.sharpness_, axis=1)
+
+    def _fit_sharpness(self, X: Array, problem: Problem) -> float:
+        """Inverse temperature of the probabilities: the likeliest one on the labeled rows, among the seen classes."""
+        known = np.flatnonzero(~problem.asked)
+        if problem.seen.sum() < 2:
+            return 1.0
+        known = known[:: -(-len(known) // SHARPNESS_ROWS)]
+        scores = np.asarray(self._score(taken(X, known)), dtype=np.float64)[:, problem.seen]
+        columns = np.cumsum(problem.seen)[problem.labels[known]] - 1
+        return likeliest_sharpness(scores, scores[np.arange(len(scores)), columns])
+
+    def _label_pool(self, X: Any, problem: Problem) -> Array:
+        """(N,) the class numbers; ``transduction_`` has the names."""
+        labels, n_classes = problem.labels.copy(), problem.n_classes
+        dense = len(labels) * n_classes * 8 <= DENSE_BYTES
+        pool: Any = np.zeros((0, n_classes)) if dense else sparse.csr_array((0, n_classes))
+        if problem.asked.any():
+            labels[problem.asked], pool = self._pool_answers(X, problem, dense)
+        self.transduction_ = self.classes_[labels]
+        self.label_distributions_ = _with_given_labels(problem, pool)
+        return labels
+
+    def _pool_answers(self, X: Any, problem: Problem, dense: bool) -> tuple[Array, Any]:
+        """Labels of the unlabeled rows, and their distributions (N_u, C)."""
+        scores = self._masked(self._pool_scores(X, problem))
+        doubt = self._distributions(scores)
+        return scores.argmax(axis=1), doubt if dense else sparse.csr_array(doubt)
+
+    def _is_plain_binary(self) -> bool:
+        return len(self.classes_) == 2 and not self.described_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags.poor_score = False
+        return tags
+
+
+def ask_chunk(chunk: Array, *, model: ZeroShotEstimator, question: str) -> tuple[Array, ...]:
+    """A model's answers for one chunk, wherever it is; in blocks, where classes outnumber features."""
+    rows = back(chunk)
+    step = chunk_length(rows.shape[1] + 5 * len(model.classes_), 8)
+    blocks = [getattr(model, question)(rows[start : start + step]) for start in range(0, max(len(rows), 1), step)]
+    parts = zip(*(block if isinstance(block, tuple) else (block,) for block in blocks))
+    return tuple(np.concatenate(part) for part in parts)
+
+
+def _apply(chunk: Array, *, metric: Metric) -> tuple[Array]:
+    return (apply_metric(metric, chunk),)
+
+
+def _check_size(computable: bool, useful: bool) -> None:
+    if not computable:
+        raise UserError(f"Features are larger than {LARGEST:.0e}, too large to compute with. Divide X by a number.")
+    if not useful:
+        raise UserError(
+            f"All features are zero (below {kernels.SMALLEST:.0e}), so no sample can be told from another. "
+            "Check how X was read."
+        )
+
+
+def _with_given_labels(problem: Problem, pool: Any) -> Any:
+    """(N, C) the pool's distributions in their rows, and certainty where a label was given; sparse if the pool is."""
+    known, asked = np.flatnonzero(~problem.asked), np.flatnonzero(problem.asked)
+    shape = (len(problem.labels), problem.n_classes)
+    if isinstance(pool, np.ndarray):
+        whole = np.zeros(shape)
+        whole[asked] = pool
+        whole[known, problem.labels[known]] = 1.0
+        return whole
+    # Entry by entry into place: the rows are in order already, and any copy would be the largest thing in memory.
+    counts = np.ones(len(problem.labels), dtype=np.int64)
+    counts[asked] = np.diff(pool.indptr)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    of_pool = np.ones(int(starts[-1]), dtype=bool)
+    of_pool[starts[known]] = False
+    columns, values = np.empty(len(of_pool), dtype=np.int32), np.ones(len(of_pool))
+    columns[starts[known]] = problem.labels[known]
+    columns[of_pool], values[of_pool] = pool.indices, pool.data
+    return sparse.csr_array((values, columns, starts), shape=shape)
+
+
+def taken(X: Any, index: Array) -> Array:
+    """The rows of an index, in memory."""
+    return (
+        X[index] if isinstance(X, np.ndarray) else gather(rows_of(X, index).visit(kernels.as_they_are), strung=1)[0][0]
+    )
+
+
+def _every_so_often(rows: ChunkedRows) -> Array:
+    """About a thousand rows evenly spread: enough to tell one data set from another."""
+    return taken(rows, np.arange(0, rows.n_rows, max(1, rows.n_rows // 1000)))
+
+
+def _refuse_objects(X: Any) -> None:
+    try:
+        np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        # scikit-learn's convention: a TypeError for what can never be a number.
+        kind = TypeError if isinstance(error, TypeError) else UserError
+        raise kind(f"X has dtype object and values that are not numbers ({error}). Give a numeric array.") from None
+
+
+def confidence(model: Any, scores: Array) -> Array:
+    """(N,) log-probability of each row's label among all classes: max over candidates of s_j, minus log sum_j exp s_j.
+
+    ``scores`` (N, C) are the model's own, of every class, times its sharpness.
+    """
+    sharp = np.asarray(scores, dtype=np.float64) * model.sharpness_
+    return np.asarray(sharp[:, model.allowed_].max(axis=1) - logsumexp(sharp, axis=1))

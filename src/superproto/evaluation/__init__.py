@@ -1,0 +1,1 @@
+"""SCORE: evaluate a method, bootstrap intervals, tune on held-out classes, reject."""

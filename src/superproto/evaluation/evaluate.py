@@ -1,0 +1,166 @@
+"""SCORE: one method on one task: fit, answer, score, and say where the time went.
+
+`fit` receives the samples, the labels that are given and the descriptions; the truth is looked at only afterwards.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from superproto.baselines.registry import make_model, parameters_of
+from superproto.datasets.task import Task
+from superproto.errors import UserError
+from superproto.evaluation.bootstrap import Difference, bootstrap_interval, paired_difference
+from superproto.metrics import ausuc, expected_calibration_error, generalized_scores, per_class_accuracy, top_k_accuracy
+from superproto.samples.chunks import Array
+from superproto.samples.timing import measured, span
+
+_REPEATS = 1000
+_OF_THE_METHOD = ("read", "passes", "whiten", "fit", "predict")
+
+
+class Answers(NamedTuple):
+    """For every question of a task, in the order of `task.expected`: a class, its scores and its probabilities."""
+
+    labels: Array
+    scores: Array
+    probabilities: Array
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What one run found.
+
+    Attributes
+    ----------
+    task : the task that was answered (the inductive one, if that was asked).
+    method, params, chosen, seed : what answered it; params has every parameter, chosen says where they come from.
+    scores : by name, fractions; "interval" is the 95 % bootstrap interval of the first score (of H in gzsl).
+    seconds : what the method took to learn and answer: read + passes + whiten + fit + predict of the breakdown.
+    breakdown : seconds by station.
+    notes : what the method warned about.
+    answers : (questions,) classes, as `task.expected`; model : the fitted estimator.
+    """
+
+    task: Task
+    method: str
+    params: dict[str, Any]
+    chosen: str
+    seed: int
+    scores: dict[str, Any]
+    breakdown: dict[str, float]
+    notes: tuple[str, ...]
+    answers: Array = field(repr=False)
+    model: Any = field(repr=False)
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.breakdown.get(name, 0.0) for name in _OF_THE_METHOD)
+
+
+def evaluate(
+    task: Task,
+    method: str = "hpl",
+    params: Mapping[str, Any] | None = None,
+    *,
+    seed: int = 0,
+    inductive: bool = False,
+    chosen: str | None = None,
+) -> Evaluation:
+    """Run a method of `superproto.baselines.registry.METHODS` on a task and score its answers.
+
+    >>> from superproto.datasets import digits
+    >>> evaluate(digits(), "prototypes").scores["per_class_accuracy"] > 0.5
+    True
+    """
+    model = make_model(method, params, candidates=task.candidates, seed=seed)
+    _refuse_unknown_truth(task)
+    if inductive and not task.is_inductive:
+        task = task.inductive()
+    with measured() as seconds, warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        answers = answer(model, task)
+        with span("score"):
+            scores = score(task, answers)
+    if np.ndim(getattr(model, "n_iter_", [])) == 0:
+        scores["sweeps"] = int(model.n_iter_)
+    return Evaluation(
+        task=task,
+        method=method,
+        params=parameters_of(model),
+        chosen=chosen or ("given" if params else "defaults"),
+        seed=seed,
+        scores=scores,
+        breakdown=seconds,
+        notes=_sentences(warned),
+        answers=answers.labels,
+        model=model,
+    )
+
+
+def answer(model: Any, task: Task) -> Answers:
+    """Fit the model and answer every question of the task. Nothing here looks at the truth."""
+    with span("fit"):
+        model.fit(task.X, task.y, semantics=task.semantics)
+    with span("predict"):
+        pool = task.X[task.asked]
+        parts = []
+        if len(pool):
+            doubt = model.label_distributions_[task.asked]
+            doubt = doubt.toarray() if hasattr(doubt, "toarray") else doubt
+            parts.append((model.transduction_[task.asked], model.decision_function(pool), doubt))
+        if len(task.later):
+            later = task.later
+            parts.append((model.predict(later), model.decision_function(later), model.predict_proba(later)))
+        return Answers(*(np.concatenate(column) for column in zip(*parts)))
+
+
+def score(task: Task, answers: Answers) -> dict[str, Any]:
+    """The scores of the setting, over the questions whose truth is known."""
+    known = task.expected >= 0
+    truth, labels = task.expected[known], answers.labels[known]
+    seen = task.seen_classes if task.setting == "gzsl" else None
+    scores: dict[str, Any]
+    if seen is None:
+        scores = {"per_class_accuracy": per_class_accuracy(truth, labels)}
+    else:
+        scores = generalized_scores(truth, labels, seen)._asdict()
+        scores["ausuc"] = ausuc(truth, answers.scores[known], seen)
+    table = answers.scores[known]
+    return {
+        **scores,
+        "interval": list(bootstrap_interval(truth, labels, seen=seen, repeats=_REPEATS)),
+        "top5": top_k_accuracy(truth, table, min(5, table.shape[1])),
+        "ece": expected_calibration_error(truth, answers.probabilities[known]),
+        "questions": len(truth),
+    }
+
+
+def difference(first: Evaluation, second: Evaluation) -> Difference:
+    """The second's score minus the first's, with the interval of a paired bootstrap over the same questions."""
+    task = first.task
+    known = task.expected >= 0
+    seen = task.seen_classes if task.setting == "gzsl" else None
+    return paired_difference(
+        task.expected[known], first.answers[known], second.answers[known], seen=seen, repeats=_REPEATS
+    )
+
+
+def _refuse_unknown_truth(task: Task) -> None:
+    if not len(task.expected):
+        raise UserError(f"{task.name} asks for no label: there is nothing to score. Give it samples to label.")
+    if not (task.expected >= 0).any():
+        raise UserError(
+            f"{task.name}: the truth of its {len(task.expected)} questions is unknown, so there is nothing to score. "
+            "Label them with `superproto fit` and `predict`, or give test labels."
+        )
+
+
+def _sentences(warned: list[warnings.WarningMessage]) -> tuple[str, ...]:
+    """Each warning once, as one line."""
+    return tuple(dict.fromkeys(" ".join(str(entry.message).split()) for entry in warned))

@@ -1,0 +1,268 @@
+"""CHOOSE: parameters on held-out *classes*.
+
+A fold hides some seen classes, labels and all, and asks for them as if they were the unseen ones; its pool is made of
+their samples. Sample-wise cross-validation (``GridSearchCV``) would ask about classes that have labeled samples, which
+is another question with another best answer. Truly unseen classes take no part: neither their samples nor their
+descriptions enter a fold.
+
+Few held-out classes mislead, so the default stays unless the best trial beats it clearly: its gain, paired over the
+folds, must be larger than the gain's standard error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from superproto.baselines.registry import make_model
+from superproto.datasets.task import Task
+from superproto.errors import UserError
+from superproto.evaluation.tuning.search import Trial, TrialFile, choose_search, suggest
+from superproto.evaluation.tuning.spaces import Space, Span, check_space
+from superproto.files import write_whole
+from superproto.metrics import generalized_scores, per_class_accuracy
+
+_BEFORE_STOPPING = 4  # trials on all folds, before a trial may be stopped for being below their median
+
+
+class TuningProgress(NamedTuple):
+    """What a progress callback is told after every trial."""
+
+    trial: Trial
+    n_trials: int
+    best: Trial
+    default: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The record of a search.
+
+    Attributes
+    ----------
+    params : the chosen values; empty where the default was kept.
+    default_kept : whether nothing beat the default clearly; ``reason`` says it in a sentence.
+    score, default_score : mean over the folds of the chosen parameters and of the default.
+    gain, standard_error : of the best trial over the default, paired over the folds.
+    spread : standard deviation over the folds of the chosen parameters' scores.
+    folds : each with its name, how many classes and samples it hides, and both scores.
+    trials : every point that was tried, with its score on each fold.
+    """
+
+    method: str
+    params: dict[str, Any]
+    default_kept: bool
+    reason: str
+    score: float
+    default_score: float
+    gain: float
+    standard_error: float
+    spread: float
+    metric: str
+    folds: list[dict[str, Any]]
+    trials: list[dict[str, Any]]
+    space: dict[str, Any]
+    search: str
+    seed: int
+    task: str
+    setting: str
+    protocol: str
+    data: str
+    seconds: float
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the record as JSON, whole or not at all; ``superproto evaluate --params`` reads it."""
+        with write_whole(path, text=True) as handle:
+            json.dump(asdict(self), handle, indent=2, allow_nan=False)
+            handle.write("\n")
+
+
+def tune(
+    task: Task,
+    method: str = "hpl",
+    space: Space | None = None,
+    *,
+    n_trials: int = 30,
+    time_limit: float | None = None,
+    folds: int | Sequence[Task] = 3,
+    seed: int = 0,
+    search: str | None = None,
+    trials_file: str | os.PathLike[str] | None = None,
+    progress: Callable[[TuningProgress], None] | None = None,
+) -> Tuned:
+    """Choose a method's parameters on the seen classes of a task.
+
+    Parameters
+    ----------
+    space : parameter -> :class:`Span` or list of values; None: the space that ships with the method.
+    n_trials : points to try beside the default.
+    time_limit : seconds after which no further trial is begun or finished; the default is always tried.
+    folds : how many class-disjoint validation tasks, at least 2, because one has no spread; or these tasks themselves,
+        where several methods are tuned on the same ones.
+    search : "tpe" (Optuna) or "grid"; None: TPE if Optuna is installed.
+    trials_file : JSON lines; an existing file of the same search is gone on with.
+    progress : called with a :class:`Progress` after every trial.
+
+    Examples
+    --------
+    >>> from superproto.datasets import make_task
+    >>> tuned = tune(make_task(n_seen=9), "prototypes", {"ridge": [0.01, 0.1, 1.0]}, n_trials=3, search="grid")
+    >>> len(tuned.trials)
+    4
+    """
+    make_model(method)
+    space, search = check_space(method, space), choose_search(search)
+    number = folds if isinstance(folds, int) else len(folds)
+    if number < 2:
+        raise UserError(f"folds={number} shows no spread over classes. Give at least 2.")
+    if n_trials < 1:
+        raise UserError(f"n_trials={n_trials}, but at least 1 is needed.")
+    started = monotonic()
+    tasks = task.folds(folds, seed) if isinstance(folds, int) else list(folds)
+    data = _digest(tasks)
+    header = {"method": method, "space": _written(space), "search": search, "seed": seed, "folds": number, "data": data}
+    file = TrialFile(trials_file, header)
+    deadline = math.inf if time_limit is None else started + time_limit
+    _search(file, tasks, method, space, search, seed, n_trials, deadline, progress)
+    return _record(file.trials, tasks, task, header, monotonic() - started)
+
+
+def score_of(task: Task, method: str, params: Mapping[str, Any], seed: int = 0) -> float:
+    """Per-class accuracy (zsl) or harmonic mean (gzsl) of a method on a task whose truth is known."""
+    model = make_model(method, params, candidates=task.candidates, seed=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(task.X, task.y, semantics=task.semantics)
+        later = model.predict(task.later) if len(task.later) else np.zeros(0, dtype=np.int64)
+    labels = np.concatenate([model.transduction_[task.asked], later])
+    if task.setting == "gzsl":
+        return generalized_scores(task.expected, labels, task.seen_classes).harmonic_mean
+    return per_class_accuracy(task.expected, labels)
+
+
+def _search(
+    file: TrialFile, tasks: Sequence[Task], method: str, space: Space, search: str, seed: int, n_trials: int,
+    deadline: float, progress: Callable[[TuningProgress], None] | None,
+) -> None:  # fmt: skip
+    """Trial 0 is the default; then points until there are enough, the grid ends or the time is up."""
+    started = monotonic()
+    for number in range(len(file.trials), n_trials + 1):
+        params = suggest(search, space, file.trials, number, seed) if number else {}
+        if params is None or (number and monotonic() >= deadline):
+            return
+        trial = _try(number, params, tasks, method, seed, file.trials, deadline if number else math.inf)
+        if trial is None:
+            return
+        file.add(trial)
+        if progress is not None:
+            best = max((t for t in file.trials if t.stopped is None), key=lambda t: t.mean)
+            progress(TuningProgress(trial, n_trials, best, file.trials[0].mean, monotonic() - started))
+
+
+def _try(
+    number: int, params: dict[str, Any], tasks: Sequence[Task], method: str, seed: int, past: Sequence[Trial],
+    deadline: float,
+) -> Trial | None:  # fmt: skip
+    """Score a point on fold after fold, as long as it keeps up; None when the time is up before it is finished."""
+    started, scores, stopped = monotonic(), [], None
+    for fold in tasks:
+        if monotonic() >= deadline:
+            return None
+        try:
+            scores.append(score_of(fold, method, params, seed))
+        except (UserError, ArithmeticError, np.linalg.LinAlgError) as error:
+            if number == 0:
+                raise
+            # A point outside what a method can do is a bad point, not the end of the search.
+            stopped = " ".join(str(error).split())
+            break
+        if number and len(scores) < len(tasks) and _falls_behind(scores, past):
+            stopped = f"below the median after {len(scores)} of {len(tasks)} folds"
+            break
+    return Trial(number, params, tuple(scores), stopped, round(monotonic() - started, 3))
+
+
+def _falls_behind(scores: Sequence[float], past: Sequence[Trial]) -> bool:
+    """Whether the mean so far is below the median of the finished trials' means over the same folds."""
+    finished = [trial for trial in past if trial.stopped is None]
+    if len(finished) < _BEFORE_STOPPING:
+        return False
+    median = np.median([np.mean(trial.scores[: len(scores)]) for trial in finished])
+    return bool(np.mean(scores) < median)
+
+
+def _record(
+    trials: Sequence[Trial], tasks: Sequence[Task], task: Task, header: Mapping[str, Any], seconds: float
+) -> Tuned:
+    default = trials[0]
+    best = max((trial for trial in trials if trial.stopped is None), key=lambda trial: trial.mean)
+    gains = np.subtract(best.scores, default.scores)
+    gain, error = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))
+    kept = best.number == 0 or not gain > error
+    chosen = default if kept else best
+    return Tuned(
+        method=header["method"],
+        params=chosen.params,
+        default_kept=kept,
+        reason=_reason(best.number == 0, kept, gain, error, len(trials) - 1),
+        score=chosen.mean,
+        default_score=default.mean,
+        gain=gain,
+        standard_error=error,
+        spread=float(np.std(chosen.scores, ddof=1)),
+        metric="harmonic_mean" if task.setting == "gzsl" else "per_class_accuracy",
+        folds=[_fold(*entry) for entry in zip(tasks, default.scores, chosen.scores)],
+        trials=[{**trial._asdict(), "scores": list(trial.scores)} for trial in trials],
+        space=header["space"],
+        search=header["search"],
+        seed=header["seed"],
+        task=task.name,
+        setting=task.setting,
+        protocol=task.protocol,
+        data=header["data"],
+        seconds=round(seconds, 3),
+    )
+
+
+def _reason(is_default: bool, kept: bool, gain: float, error: float, tried: int) -> str:
+    if is_default:
+        return f"None of {tried} trials beats the default."
+    said = f"The best of {tried} trials gains {100 * gain:+.2f} points, with a standard error of {100 * error:.2f}"
+    return f"{said}: not clear, so the default stays." if kept else f"{said}."
+
+
+def _fold(task: Task, default: float, chosen: float) -> dict[str, Any]:
+    hidden = task.unseen_classes
+    return {
+        "name": task.name,
+        "hidden_classes": len(hidden),
+        "questions": len(task.expected),
+        "classes": [str(name) for name in task.class_names[hidden]],
+        "default_score": default,
+        "score": chosen,
+    }
+
+
+def _digest(tasks: Sequence[Task]) -> str:
+    """sha256 of all folds. They hold labeled samples alone, so the truth of the task's own questions is not in it."""
+    return hashlib.sha256("".join(fold.digest() for fold in tasks).encode()).hexdigest()
+
+
+def _written(space: Space) -> dict[str, Any]:
+    return {name: asdict(values) if isinstance(values, Span) else list(values) for name, values in space.items()}
+
+
+def default_trials_file(output: str | os.PathLike[str]) -> Path:
+    """Where a search whose record goes to ``output`` leaves its trials: beside it."""
+    return Path(f"{os.fspath(output)}.trials.jsonl")

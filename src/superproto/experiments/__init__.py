@@ -1,0 +1,1 @@
+"""RESEARCH: plans, runner and records of the paper, leaderboard, ablation, robustness and speed."""

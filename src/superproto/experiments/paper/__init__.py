@@ -1,0 +1,3 @@
+"""The paper, reproduced: what it reports, the plan that repeats it, and the figures that go with it."""
+
+from __future__ import annotations

@@ -1,0 +1,133 @@
+"""Table VI's directions: which variant is better, which is slower, in the paper and here; and why where they differ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from superproto.experiments.paper.plan import Ablation, Data, Plan, Variant
+from superproto.experiments.paper.published import DATASETS, published_rows
+from superproto.experiments.paper.results import Results
+from superproto.experiments.records import Record
+
+# Seconds that are less than a tenth apart are the same.
+_SAME_TIME = 1.1
+_NAMES = {"accuracy": "per_class_accuracy", "seconds": "cpu_seconds"}
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A variant against the paper's choice: the paper's mean difference and range, ours on one data set, the reason.
+
+    Differences are in points for accuracy and as a factor for time; `agrees` is None where ours is no difference
+    and the paper's may be none.
+    """
+
+    ablation: str
+    measure: str
+    variant: str
+    reference: str
+    data: str
+    whitened: bool
+    published: float
+    published_range: tuple[float, float]
+    here: float
+    agrees: bool | None
+    says: str
+
+
+def directions(plan: Plan, results: Results) -> list[Direction]:
+    """Every comparison of Table VI that was run here."""
+    known = results.tasks()
+    return [
+        found
+        for ablation in plan.ablations
+        for variant in ablation.variants[:-1]
+        for measure in _NAMES
+        for data in plan.data
+        if data.name in known and data.allows("hpl1")
+        for whitened in (False, True)
+        if (found := _compare(results, ablation, variant, measure, data, whitened)) is not None
+    ]
+
+
+def _compare(
+    results: Results, ablation: Ablation, variant: Variant, measure: str, data: Data, whitened: bool
+) -> Direction | None:
+    reference = ablation.variants[-1]
+    asked = [(data.name, one.method, {**one.params, "whiten": whitened}) for one in (variant, reference)]
+    runs = [results.runs(*one) for one in asked]
+    ours = [results.value(_NAMES[measure], *one) for one in asked]
+    if ours[0] is None or ours[1] is None:
+        return None
+    paper = _published_differences(ablation.index, variant.row, reference.row, measure)
+    span = (min(paper), max(paper))
+    if measure == "accuracy":
+        mean, none = float(np.mean(paper)), 0.0
+        here = 100 * (ours[0].mean - ours[1].mean)
+        width = 100 * max(ours[0].interval, ours[1].interval)
+        level, possible = abs(here) <= width, (here - width, here + width)
+        why = _why_level(width, *runs) if level else _why_better(*runs)
+    else:
+        mean, none = float(np.exp(np.mean(np.log(paper)))), 1.0
+        here = ours[0].mean / ours[1].mean
+        level, possible = abs(np.log(here)) < np.log(_SAME_TIME), (here / _SAME_TIME, here * _SAME_TIME)
+        why = _why_slower(*runs)
+    same = bool(np.sign(here - none) == np.sign(mean - none))
+    # No difference here agrees with no direction; but where the paper's are all large, none is another result.
+    overlaps = span[0] <= possible[1] and possible[0] <= span[1]
+    agrees = (None if overlaps else False) if level else same
+    return Direction(
+        ablation.index, measure, variant.row, reference.row, data.title, whitened, mean, span, here, agrees, why
+    )  # fmt: skip
+
+
+def _published_differences(index: str, variant: str, reference: str, measure: str) -> list[float]:
+    """The paper's, data set by data set: points of accuracy, or a factor of time."""
+    rows = {r.method: r.values for r in published_rows("VI") if r.ablation == index and r.measure == measure}
+    pairs = [(rows[variant][name], rows[reference][name]) for name in DATASETS[:4]]
+    return [a - b if measure == "accuracy" else a / b for a, b in pairs]
+
+
+def _why_level(width: float, *runs: Sequence[Record]) -> str:
+    sweeps = [_mean(found, "sweeps") for found in runs]
+    return (
+        f"Both end within the interval of one run, ± {width:.1f} points, after {sweeps[0]:.0f} sweeps against "
+        f"{sweeps[1]:.0f}."
+    )
+
+
+def _why_better(variant: Sequence[Record], reference: Sequence[Record]) -> str:
+    """Where classes stay empty, how many; else how surely the right class is among the first five, and the sweeps."""
+    empty = [np.mean([_empty_classes(record) for record in runs]) for runs in (variant, reference)]
+    if max(empty) > 0:
+        return f"It leaves {empty[0]:.3g} unseen classes without a sample, the other {empty[1]:.3g}."
+    five = [100 * _mean(runs, "top5") for runs in (variant, reference)]
+    sweeps = [_mean(runs, "sweeps") for runs in (variant, reference)]
+    return (
+        f"No class is left empty by either; the right class is among its first five for {five[0]:.1f} % of the samples "
+        f"against {five[1]:.1f} %, after {sweeps[0]:.0f} sweeps against {sweeps[1]:.0f}."
+    )
+
+
+def _why_slower(variant: Sequence[Record], reference: Sequence[Record]) -> str:
+    """Sweeps, and seconds of one core for each."""
+    sweeps = [_mean(runs, "sweeps") for runs in (variant, reference)]
+    each = [_mean(runs, "cpu_seconds") / max(n, 1) for runs, n in zip((variant, reference), sweeps)]
+    return (
+        f"It takes {sweeps[0]:.0f} sweeps against {sweeps[1]:.0f}, at {each[0]:.2g} s each against {each[1]:.2g} s, "
+        "start included."
+    )
+
+
+def _mean(runs: Sequence[Record], score: str) -> float:
+    return float(np.mean([record.scores.get(score, np.nan) for record in runs]))
+
+
+def _empty_classes(record: Record) -> int:
+    """Of a run's warnings: 'n of m unseen classes received no sample'."""
+    found = (re.match(r"(\d+) of \d+ .*received no sample", note) for note in record.notes)
+    return next((int(match.group(1)) for match in found if match), 0)

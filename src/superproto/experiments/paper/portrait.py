@@ -1,0 +1,46 @@
+"""A fit looked at closely: classes, mix-ups, doubt, the seen-unseen trade, and what the super-prototypes mean."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from superproto.datasets.task import Task
+from superproto.evaluation.diagnostics import (
+    class_tree,
+    classes,
+    confused_pairs,
+    readable,
+    reliability,
+    super_prototypes,
+    trade,
+)
+from superproto.evaluation.evaluate import Answers, answer
+from superproto.experiments.paper.plan import Shelf
+from superproto.hpl.estimator import HPL
+
+
+def portrait(shelf: Shelf, attribute_names: list[str] | None = None) -> dict[str, Any]:
+    """Everything about HPL's defaults on one data set, in both settings."""
+    zsl, gzsl = shelf.task(), shelf.task("gzsl")
+    model, found = _fit(zsl)
+    general = _fit(gzsl)[1]
+    names = readable(zsl.class_names)
+    return {
+        "classes": classes(zsl.expected, found.labels, names),
+        "pairs": confused_pairs(zsl.expected, found.labels, names),
+        "reliability": {
+            "zsl": reliability(zsl.expected, found),
+            "gzsl": reliability(gzsl.expected, general),
+        },
+        "trade": trade(gzsl, general),
+        "super_prototypes": super_prototypes(model, names, attribute_names),
+        "tree": class_tree(model, names),
+    }
+
+
+def _fit(task: Task) -> tuple[HPL, Answers]:
+    model = HPL(candidates=task.candidates, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return model, answer(model, task)

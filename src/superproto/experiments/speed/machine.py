@@ -1,0 +1,77 @@
+"""MEASURE a machine and a process: seconds side by side, the rates that bound them, the memory a fit takes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Rates(NamedTuple):
+    """What this machine can do at best: float32 products per second, bytes read per second."""
+
+    flops: float
+    bandwidth: float
+
+
+def time_together(contenders: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """Median seconds of each, run in turns, so that what else the machine does meets all of them alike."""
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(repeats):
+        for name, run in contenders.items():
+            start = perf_counter()
+            run()
+            seconds[name].append(perf_counter() - start)
+    return {name: median(found) for name, found in seconds.items()}
+
+
+def measure_rates(size: int = 2048, repeats: int = 5) -> Rates:
+    """The rate of a large float32 product, and of summing an array that no cache holds."""
+    square = np.ones((size, size), dtype=np.float32)
+    long = np.ones(2**25, dtype=np.float32)
+    best = {"product": np.inf, "sum": np.inf}
+    for _ in range(repeats):
+        for name, run in (("product", lambda: square @ square), ("sum", lambda: long.max())):
+            start = perf_counter()
+            run()
+            best[name] = min(best[name], perf_counter() - start)
+    return Rates(2 * size**3 / best["product"], long.nbytes / best["sum"])
+
+
+def exponent(sizes: list[float], seconds: list[float]) -> float:
+    """p of the power law seconds ~ size^p, by least squares of the logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
+def anonymous_bytes() -> int:
+    """Memory of this process that no file backs (mapped files can be dropped at any time); 0 where Linux is not."""
+    try:
+        text = Path("/proc/self/status").read_text(encoding="ascii")
+    except OSError:
+        return 0
+    return 1024 * int(text.split("RssAnon:")[1].split()[0])
+
+
+@contextmanager
+def peak_memory(interval: float = 0.01) -> Iterator[dict[str, int]]:
+    """{"before", "peak"}: anonymous bytes when the block begins and at most inside it."""
+    found = {"before": anonymous_bytes(), "peak": anonymous_bytes()}
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(interval):
+            found["peak"] = max(found["peak"], anonymous_bytes())
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        watcher.join()

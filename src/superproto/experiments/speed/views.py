@@ -1,0 +1,159 @@
+"""SHOW what a bench found as Markdown, for the generated blocks of README and docs: no number is typed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from superproto.experiments.speed.entries import Entry
+from superproto.experiments.speed.fit_parts import PARTS
+from superproto.reporting.markdown import markdown_table
+
+Entries = Mapping[str, Entry]
+NOT_YET = "Not measured yet: `make bench`."
+
+
+def contenders_block(entries: Entries) -> str:
+    """The fit beside others on the same data: seconds, and how many fits fit into them."""
+    others, floor = entries.get("against-others"), entries.get("against-floor")
+    if others is None or floor is None:
+        return NOT_YET
+    rows = [["`HPL().fit`", _seconds(others["seconds"]["fit"]), ""]]
+    rows += [[f"`{name}`", _seconds(s), _times(s / others["seconds"]["fit"])] for name, s in _but_fit(others)]
+    named = {"grams": "one Gram matrix and `eigh` of either domain"}
+    named["Sylvester solves"] = f"the loop's {floor['updates']} prototype updates as Sylvester solves"
+    rows += [
+        [text, _seconds(floor["seconds"][name]), _times(floor["seconds"][name] / floor["seconds"]["fit"])]
+        for name, text in named.items()
+    ]
+    return f"{_sizes(others)}; {_machine(others)}.\n\n" + markdown_table(["", "median of 5", "against the fit"], rows)
+
+
+def foundation_block(entries: Entries) -> str:
+    """The default beside what it grew from."""
+    entry = entries.get("against-foundation")
+    if entry is None:
+        return NOT_YET
+    rows = []
+    for data in dict.fromkeys(name.split(": ")[0] for name in entry["seconds"]):
+        found = {kind: entry["seconds"][f"{data}: {kind}"] for kind in ("fit", "foundation", "published")}
+        rows.append([data, *(_seconds(value) for value in found.values()), _times(found["fit"] / found["foundation"])])
+    head = ["data", "`HPL()`", "the defaults it began with", "as published, whitened (once)", "`HPL()` / began with"]
+    return markdown_table(head, rows)
+
+
+def parts_block(entries: Entries) -> str:
+    """Where the seconds of a fit go, beside what the machine's rates allow: at CUB's size, and at ImageNet's."""
+    known = [(name, entries[study]) for study, name in _BROKEN_DOWN.items() if study in entries]
+    if not known:
+        return NOT_YET
+    head = ["part"] + [f"{name}: {word}" for name, _ in known for word in ("seconds", "floor")]
+    rows = []
+    for part in (*PARTS, "fit"):
+        cells = []
+        for _, entry in known:
+            floor = entry["floor"].get(part)
+            cells += [_seconds(entry["seconds"][part]), "–" if floor is None else _seconds(floor)]
+        rows.append([part, *cells])
+    return (
+        "; ".join(f"{name}: {_sizes(entry)}, {_machine(entry)}" for name, entry in known)
+        + ".\n\n"
+        + markdown_table(head, rows)
+    )
+
+
+def growth_block(entries: Entries) -> str:
+    """Exponents of growth, the price of an iteration, bytes a sample."""
+    growth, iteration, memory = (entries.get(name) for name in ("growth", "outer-iteration", "memory"))
+    lines = []
+    if growth is not None:
+        powers = ", ".join(f"{name} {value:.2f}" for name, value in growth["exponents"].items())
+        sizes = growth["curves"]["pool"]["sizes"]
+        lines.append(f"Exponents of growth: {powers} (the pool from {sizes[0]:,} to {sizes[-1]:,} samples).")
+    if iteration is not None:
+        found = [
+            f"{_times(iteration['ratios'][f'{kind} iteration / X @ P.T'])} for {kind} assignment "
+            f"(visits to the pool: {iteration['visits_per_iteration'][kind]:g})"
+            for kind in ("hard", "soft")
+        ]
+        pool = f"{iteration['sizes']['pool']:,} pool samples"
+        lines.append(f"An outer iteration at {pool}, in products `X @ P.T`: {', '.join(found)}.")
+    if memory is not None:
+        found = [f"{size / 1e6:,.0f} MB for {name}" for name, size in memory["bytes"].items()]
+        lines.append(
+            f"Anonymous memory of a fit from a mapped file ({_sizes(memory)}): {', '.join(found)}; "
+            f"{memory['ratios']['bytes per sample']:.0f} bytes for each further sample."
+        )
+    if growth is not None:
+        lines.append("\n![Seconds of five iterations as one size grows](../benchmarks/growth.svg)")
+    return "\n".join(lines) or NOT_YET
+
+
+def large_block(entries: Entries) -> str:
+    """The task of ImageNet's size in two sentences."""
+    entry = entries.get("large")
+    if entry is None:
+        return "Not measured yet: `superproto bench --large DIR`."
+    seconds, peak = entry["seconds"]["fit"], entry["bytes"]["peak"]
+    return (
+        f"{_sizes(entry)}, features on disk: {seconds / 60:.1f} minutes ({entry['iterations']} iterations), "
+        f"{peak / 1e9:.2f} GB of anonymous memory at most; {_machine(entry)}. At the machine's own rates, "
+        f"all passes and the factor of the metric would take {sum(entry['floor'].values()) / 60:.1f} minutes."
+    )
+
+
+def bounds_block(entries: Entries) -> str:
+    """Every bound that a study checks, and whether it was kept."""
+    rows = [
+        [study, name, "yes" if value else "**no**"]
+        for study, e in entries.items()
+        for name, value in e.get("kept", {}).items()
+    ]
+    return markdown_table(["study", "bound", "kept"], rows) if rows else NOT_YET
+
+
+def headline_block(entries: Entries) -> str:
+    """Three ratios and the large task, in one sentence each."""
+    others, floor = entries.get("against-others"), entries.get("against-floor")
+    if others is None or floor is None:
+        return NOT_YET
+    ratios = ", ".join(f"`{name}` {_times(s / others['seconds']['fit'])}" for name, s in _but_fit(others))
+    sylvester = _times(floor["ratios"]["Sylvester solves / fit"])
+    text = (
+        f"A fit of {_sizes(others)} takes {_seconds(others['seconds']['fit'])}. Others on the same data, in multiples "
+        f"of it: {ratios}, the same loop with Sylvester solves {sylvester}."
+    )
+    return text if "large" not in entries else f"{text} ImageNet's size: {large_block(entries)}"
+
+
+SPEED_BLOCKS: dict[str, Callable[[Entries], str]] = {
+    "speed": headline_block,
+    "speed-contenders": contenders_block,
+    "speed-foundation": foundation_block,
+    "speed-parts": parts_block,
+    "speed-growth": growth_block,
+    "speed-large": large_block,
+    "speed-bounds": bounds_block,
+}
+_BROKEN_DOWN = {"breakdown": "CUB's size", "large": "ImageNet's size"}
+_PLURALS = {"labeled": "labeled", "pool": "pool samples", "seen": "seen classes", "unseen": "unseen classes"}
+
+
+def _but_fit(entry: Entry) -> list[tuple[str, float]]:
+    return [(name, value) for name, value in entry["seconds"].items() if name != "fit"]
+
+
+def _sizes(entry: Entry) -> str:
+    return ", ".join(f"{value:,} {_PLURALS.get(name, name)}" for name, value in entry["sizes"].items())
+
+
+def _machine(entry: Entry) -> str:
+    machine = entry["machine"]
+    return f"threads: {machine['threads']}, load {machine['load']:g}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.0f} s" if value >= 99.5 else f"{value:.2g} s" if value >= 0.01 else "0 s"
+
+
+def _times(value: float) -> str:
+    return f"{value:.0f} ×" if value >= 9.95 else f"{value:.1f} ×"

@@ -1,0 +1,101 @@
+"""KEEP what a fit has reached: one file, replaced whole after each outer iteration, from which the same fit goes on.
+
+The file holds the solver's state bit for bit, so a resumed fit ends where an uninterrupted one does. It knows which fit
+it belongs to: data, descriptions and parameters; only how long to iterate may change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from superproto.errors import UserError
+from superproto.files import write_whole
+from superproto.hpl.objective.formulations import State
+from superproto.hpl.solver import SolverProgress
+
+_KEY = "superproto-checkpoint"
+_FREE = ("max_iter", "tol", "verbose", "callback", "checkpoint")
+
+
+class Checkpoint:
+    """The file of one fit."""
+
+    def __init__(self, path: str | os.PathLike[str], owner: str) -> None:
+        self.path = Path(path)
+        self.owner = owner
+
+    def read(self) -> SolverProgress | None:
+        """Where the fit stood, or None when there is no file yet."""
+        from safetensors import SafetensorError, safe_open
+
+        if not self.path.parent.is_dir():
+            # Before the first pass, not after the first iteration.
+            raise UserError(f"{self.path} cannot be written: {self.path.parent} is no folder. Choose another place.")
+        if not self.path.exists():
+            return None
+        try:
+            with safe_open(self.path, framework="numpy") as file:
+                owner = (file.metadata() or {}).get(_KEY)
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except (SafetensorError, OSError, ValueError, TypeError, KeyError) as error:
+            raise UserError(f"{self.path} is no checkpoint, or not a whole one ({error}). Give another name.") from None
+        if owner != self.owner:
+            raise UserError(
+                f"{self.path} is the checkpoint of another fit: other data, descriptions or parameters. "
+                "Delete it, or give checkpoint= another name."
+            )
+        if {f"state.{name}" for name in State._fields} - set(arrays):
+            raise UserError(f"{self.path} is the checkpoint of another version of superproto. Delete it.")
+        return _progress(arrays)
+
+    def write(self, progress: SolverProgress) -> None:
+        """Replace the file; when that fails, the one before it is still there."""
+        from safetensors.numpy import save
+
+        with write_whole(self.path) as handle:
+            handle.write(save(_arrays(progress), {_KEY: self.owner}))
+
+    def remove(self) -> None:
+        """The fit is over: a next one starts afresh."""
+        self.path.unlink(missing_ok=True)
+
+
+def signature(model: Any, init: Any) -> str:
+    """sha256 of the data that a model was given, of the parameters that decide its fit, and of what it starts from."""
+    seal = hashlib.sha256(model.data_hash_.encode())
+    for name, value in sorted({**model.get_params(deep=False), "init": init}.items()):
+        if name not in _FREE:
+            seal.update(f"\n{name} ".encode())
+            seal.update(_content(value))
+    return seal.hexdigest()
+
+
+def _content(value: Any) -> bytes:
+    if hasattr(value, "visual_prototypes_"):
+        value = value.visual_prototypes_
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.str} {value.shape} ".encode() + np.ascontiguousarray(value).tobytes()
+    plain = isinstance(value, (str, int, float, list, tuple, type(None)))
+    return (repr(value) if plain else type(value).__name__).encode()
+
+
+def _arrays(progress: SolverProgress) -> dict[str, Any]:
+    state = {f"state.{name}": np.asarray(value, order="C") for name, value in progress.state._asdict().items()}
+    return {
+        **state,
+        "objective": np.array(progress.objective, dtype=np.float64),
+        "ended": np.array([progress.converged, progress.revived], dtype=np.int64),
+        "first_prototypes": np.ascontiguousarray(progress.first_prototypes),
+    }
+
+
+def _progress(arrays: dict[str, Any]) -> SolverProgress:
+    fields = {name: arrays[f"state.{name}"] for name in State._fields}
+    state = State(**{name: value if value.ndim else value.item() for name, value in fields.items()})
+    converged, revived = arrays["ended"].tolist()
+    return SolverProgress(state, arrays["objective"].tolist(), bool(converged), revived, arrays["first_prototypes"])

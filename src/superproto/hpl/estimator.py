@@ -1,0 +1,405 @@
+"""FIT, PREDICT: the estimator. It checks, calls the solver, stores what was learned, and warns of doubtful labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import logsumexp
+from sklearn.utils.validation import check_is_fitted
+
+from superproto.errors import UserError
+from superproto.estimator.base import NEGLIGIBLE, ZeroShotEstimator, ask_chunk, taken
+from superproto.estimator.validation import Problem
+from superproto.hpl.assembly import Assembly
+from superproto.hpl.checkpoint import Checkpoint, signature
+from superproto.hpl.objective.formulations import State
+from superproto.hpl.parameters import check_parameters, is_unit, with_few_labels_as_unseen
+from superproto.hpl.refinement import refine, release_absent_classes
+from superproto.hpl.several_prototypes import divide_classes, divided_model, merge_prototypes
+from superproto.hpl.solver import Iteration, Outcome, Schedule, best_start, minimize, progress_callback
+from superproto.hpl.uncertainty import choose_informative, measure_uncertainty
+from superproto.hpl.user_warnings import warn_user
+from superproto.samples.centering import fit_their_texts
+from superproto.samples.chunks import Array, ArrayRows, gather, rows_of
+from superproto.samples.progress import print_line, with_progress
+from superproto.samples.whitened import WhitenedSamples, fold
+
+# The doubt about a label that was found is never 0: that marks a given one.
+LEAST = float(np.finfo(np.float64).tiny)
+PUBLISHED: dict[str, Any] = {
+    "omega": 0.5,
+    "max_iter": 100,
+    "tol": 1e-4,
+    "prototypes": "free",
+    "whiten": False,
+    "discriminative_weight": 1.0,
+    "alignment_scale": None,
+    "code_ridge": 0.0,
+    "prior": None,
+    "temperature": 0.0,
+    "own_vote": 1.0,
+    "n_prototypes": 1,
+    "mend": False,
+}
+
+
+class HPL(ZeroShotEstimator):
+    """Label the classes that nobody labeled: hierarchical prototype learning for zero-shot recognition.
+
+    Every class has a visual prototype p_j, made of super-prototypes D_v with the code z_j that makes its description
+    a_j out of D_c. Labeled samples place the prototypes of seen classes, the pool those of unseen ones; codes and
+    super-prototypes carry knowledge between them. With the defaults the objective is
+
+        J = - sum_labeled <x_i, p_y>
+            + gamma [ - sum_pool Q_ij <x_i, p_j> + T sum Q log Q + sum v_j Q_ij^2 / 2 + r KL(Q'1 || N prior) ]
+            + sum_j kappa_j ( |p_j - z_j D_v|^2 + lam |a_j - z_j D_c|^2 ) / 2,        |p_j| = 1,
+
+    minimized block by block, each block exactly, so it never rises. :meth:`as_published` is the paper to the letter.
+
+    Parameters
+    ----------
+    rho : float in [0, 1), default=0.6
+        Samples against structure. Larger: prototypes follow the samples; smaller: their descriptions.
+    omega : float in [0, 1), default=0.99
+        Semantic against visual space in the codes. Larger: codes explain the descriptions first.
+    alpha : float in [0, 1), default=0.6
+        Unseen against seen part. Larger: super-prototypes follow the unseen classes more.
+    theta : float in (0, 1] or None, default=None
+        Super-prototypes per class, q / (m + n). None: q = m, the paper's best.
+    max_iter : int, default=25
+        Outer iterations at most.
+    tol : float, default=1e-3
+        Stop when this share of the labels or less changes and super-prototypes, or the objective, rest.
+    random_state : int or None, default=None
+        Seed of the K-means that starts super-prototypes when q != m, and of clustering starts.
+    candidates : "unseen", "all" or list of classes, default="unseen"
+        What an unlabeled sample may be. "all" is generalized zero-shot recognition.
+    whiten : bool or float, default=True
+        Whiten by the within-class covariance of the labeled samples; a number is its shrinkage, True
+        chooses it from the numbers of features and labeled samples.
+    variant : "hpl" or "hpl1", default="hpl"
+        "hpl1" aligns in both directions (the paper's ablation); it always has free prototypes.
+    init : "means", "kmeans", "affinity" or fitted HPL, default="means"
+        Start of the unseen prototypes: predicted from descriptions, or pool clusters matched to these predictions;
+        or an earlier model to go on from when rows or classes were added (classes are matched by name).
+    order : "unseen" or "seen", default="unseen"
+        Which part an outer iteration does first.
+    alternate : bool, default=True
+        False: super-prototypes from the seen classes alone, then the unseen part once.
+    dictionary_solver : "blocks" or "gradient", default="blocks"
+        Exact block coordinates, or the paper's projected gradient with line search.
+    discriminative_weight : float, default=0.0
+        Weight of |X P' - C|^2, a regression onto pseudo-labels (1 in the paper). Larger: guesses confirm themselves.
+    alignment_scale : float or None, default=0.75
+        Pull of a class's code on its prototype, in average classes of samples; more where candidates seem to be missing
+        from the pool or uneven, by how well descriptions predict left-out seen classes.
+        None: weight 1, as printed in the paper.
+    prior : "estimated", "uniform", array of shape (C,) or None, default="estimated"
+        How many pool samples each class is expected to have. None: no expectation.
+    prototypes : "unit" or "free", default="unit"
+        On the sphere, or where the objective puts them (the paper).
+    temperature : float, default=0.03
+        Softness of the assignment of pool samples, in units of how compact the seen classes are; 0 is a hard one.
+    relaxation : float in [0, 1), default=0.9
+        How firmly class sizes are held to the prior: 0 not at all, near 1 exactly. An estimated prior holds them so
+        only until few labels change, and then as firmly as the sizes found without it bear out.
+    own_vote : float in [0, 1], default=0.0
+        How much of its own pull on a prototype a pool sample may feel when it is assigned. 1: all of it, as in K-means;
+        guesses then confirm themselves. In the generalized setting the advantage of unseen classes makes up for it.
+    code_ridge : float, default=0.3
+        Added to the code's least squares. Larger: codes lean on more super-prototypes, each a little.
+    n_prototypes : "auto" or int, default="auto"
+        Prototypes of an unseen class. "auto": as many as its samples ask for by an information criterion, mostly one.
+    mend : bool, default=True
+        Then rename clusters or cut them otherwise where their likeness to each other asks for it, fit again from there,
+        eight times at most, and keep what lowers the objective. At last go on without insisting on candidates that seem
+        to be missing, three times at most. False: one fit.
+    verbose : int, default=0
+        1: lines on standard error about long passes and each outer iteration, with the time that is left.
+    callback : callable or None, default=None
+        Called with a ``Sweep`` (iteration, objective, labels_changed, state) after each outer iteration, but not those
+        of the fits that ``mend`` tries.
+    checkpoint : path or None, default=None
+        File that keeps the last outer iteration: an interrupted fit, run again, goes on from there and ends as if
+        it had not been interrupted; fits that ``mend`` tries are done again. It is removed when the fit is over.
+
+    Attributes
+    ----------
+    transduction_ : array of shape (N,)
+        A class for every sample: given labels kept, the others found.
+    label_distributions_ : array of shape (N, C)
+        The same with doubt; rows sum to 1.
+    visual_prototypes_ : array of shape (C, d)
+        In the whitened space.
+    codes_ : array of shape (C, q)
+    visual_super_prototypes_, semantic_super_prototypes_ : arrays of shape (q, d) and (q, k)
+    objective_ : array of shape (n_iter_,)
+        After each outer iteration; never rises.
+    class_prior_ : array of shape (C,)
+        Share of the pool found for each class.
+    prototype_classes_ : array of shape (P,)
+        The class of each of the ``scoring_prototypes_``: the classes in order, then further prototypes of some.
+    doubt_ : array of shape (N,)
+        The chance that a found label is wrong, as far as the model can tell; 0 only where the label was given.
+    class_doubt_ : array of shape (C,)
+        The same for a class's name: 1 for a description that no cluster of the pool fits.
+    missing_ : array of shape (C,)
+        True for candidates that seem not to be in the pool: what is found of them is what fits their description.
+    evenness_ : float
+        0 to 1: how far the pool looked as if it held all candidates, none far larger than the others. Below 1 their
+        sizes are not held to be equal, and descriptions pull more.
+    classes_ : array of shape (C,)
+    n_iter_ : int
+    hold_ : float
+        How firmly class sizes were held to an estimated prior at the end, 1 as at the start; 0: that was not decided.
+
+    Examples
+    --------
+    >>> from superproto import HPL
+    >>> from superproto.datasets import digits
+    >>> task = digits(unseen=(3, 6, 7))
+    >>> model = HPL().fit(task.X, task.y, semantics=task.semantics)
+    >>> bool((model.transduction_ == task.truth)[task.y == -1].mean() > 0.9)
+    True
+
+    References
+    ----------
+    Zhang, Gui, Zhu, Zhao, Liu: Hierarchical Prototype Learning for Zero-Shot Recognition. IEEE TMM, 2020.
+    """
+
+    method_key = "hpl"
+
+    def __init__(
+        self,
+        rho: float = 0.6,
+        omega: float = 0.99,
+        alpha: float = 0.6,
+        theta: float | None = None,
+        max_iter: int = 25,
+        tol: float = 1e-3,
+        random_state: Any = None,
+        candidates: Any = "unseen",
+        whiten: bool | float = True,
+        variant: str = "hpl",
+        init: Any = "means",
+        order: str = "unseen",
+        alternate: bool = True,
+        dictionary_solver: str = "blocks",
+        discriminative_weight: float = 0.0,
+        alignment_scale: float | None = 0.75,
+        prior: Any = "estimated",
+        prototypes: str = "unit",
+        temperature: float = 0.03,
+        relaxation: float = 0.9,
+        own_vote: float = 0.0,
+        code_ridge: float = 0.3,
+        n_prototypes: Any = "auto",
+        mend: bool = True,
+        verbose: int = 0,
+        callback: Callable[[Iteration], None] | None = None,
+        checkpoint: Any = None,
+    ) -> None:
+        self.rho = rho
+        self.omega = omega
+        self.alpha = alpha
+        self.theta = theta
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.candidates = candidates
+        self.whiten = whiten
+        self.variant = variant
+        self.init = init
+        self.order = order
+        self.alternate = alternate
+        self.dictionary_solver = dictionary_solver
+        self.discriminative_weight = discriminative_weight
+        self.alignment_scale = alignment_scale
+        self.prior = prior
+        self.prototypes = prototypes
+        self.temperature = temperature
+        self.relaxation = relaxation
+        self.own_vote = own_vote
+        self.code_ridge = code_ridge
+        self.n_prototypes = n_prototypes
+        self.mend = mend
+        self.verbose = verbose
+        self.callback = callback
+        self.checkpoint = checkpoint
+
+    @classmethod
+    def as_published(cls, **overrides: Any) -> HPL:
+        """The paper to the letter: unit features, no whitening, hard labels, free prototypes, its peak parameters."""
+        return cls(**{**PUBLISHED, **overrides})
+
+    def fit(self, X: Any, y: Any, semantics: Any = None, class_names: Any = None, init: Any = None) -> HPL:
+        """Learn from the labeled rows and label the others; see :class:`ZeroShotEstimator.fit` for the arguments.
+
+        ``init``, if given, is used for this fit in place of the parameter: an earlier model to go on from.
+        """
+        X, problem = self._check(X, y, semantics, class_names)
+        X = with_progress(X) if self.verbose else X
+        task = with_few_labels_as_unseen(problem, partial(self._in_one_space, X, problem)) if is_unit(self) else problem
+        choices = check_parameters(self, task, self.init if init is None else init)
+        kept = None if self.checkpoint is None else Checkpoint(self.checkpoint, signature(self, choices.init))
+        resumed = None if kept is None else kept.read()
+        self._store_classes(problem)
+        self.metric_ = self._metric(X, task)
+        assembly = Assembly(choices, rows_of, X, task, self.metric_)
+        keep = None if kept is None else kept.write
+        first = best_start(assembly.model, assembly.first_states(), self._schedule())
+        outcome = minimize(assembly.model, first, self._schedule(), self._reporter(), keep, resumed)
+        outcome = self._mended(assembly, outcome)
+        outcome, parents = self._divide(outcome, assembly, choices.n_prototypes)
+        self._store(outcome, assembly, parents)
+        self._learn_doubt(X, task, outcome.state, assembly, parents)
+        labels = self._label_pool(X, problem)
+        self.doubt_ = self._doubt_of_samples(problem, labels)
+        warn_user(self, problem)
+        if kept is not None:
+            kept.remove()
+        return self
+
+    def _mended(self, assembly: Assembly, outcome: Outcome) -> Outcome:
+        """After further fits, of which a callback is not told: not all of them are kept."""
+
+        def fit(state: State) -> Outcome:
+            if self.verbose:
+                print_line("another fit, to mend names and cuts of clusters or to do without some")
+            return minimize(
+                assembly.model,
+                state,
+                self._schedule(),
+                progress_callback(self.max_iter, None) if self.verbose else None,
+            )
+
+        return release_absent_classes(assembly, refine(assembly, outcome, fit), fit) if self.mend else outcome
+
+    def _divide(self, outcome: Outcome, assembly: Assembly, number: int | None) -> tuple[Outcome, Array]:
+        """Go on with several prototypes for the classes whose samples ask for it; (C',) whose prototype each is."""
+        found = divide_classes(assembly, outcome.state, number) if assembly.is_soft else None
+        if found is None:
+            return outcome, np.arange(assembly.problem.n_classes)
+        parents, first = found
+        return minimize(divided_model(assembly, parents), first, self._schedule(), self._reporter()), parents
+
+    def most_informative(self, n: int) -> Array:
+        """(n,) rows of the fitted X whose labels would help most: typical samples of the most doubtful clusters.
+
+        A cluster that is likely to carry a wrong name is put right by one label, and each further label in it is worth
+        less. Give the labels in y, name these classes in ``candidates``, and fit again.
+        """
+        check_is_fitted(self)
+        asked = np.flatnonzero(self.doubt_ > 0)
+        if not isinstance(n, Integral) or not 0 <= n <= len(asked):
+            raise UserError(f"n is {n!r}, but {len(asked)} samples are unlabeled. Ask for at most so many.")
+        row_of = {name: row for row, name in enumerate(self.classes_.tolist())}
+        rows = [row_of[name] for name in self.transduction_[asked].tolist()]
+        return asked[choose_informative(np.unique(rows, return_inverse=True)[1], self.doubt_[asked], n)]
+
+    def _score(self, X: Array) -> Array:
+        """(N, C) <x, p_j>, stretched, plus each class's advantage; in float64, so that no chunking changes a label."""
+        return self._class_scores(WhitenedSamples(ArrayRows(X, dtype=np.float64), self.metric_))
+
+    def _class_scores(self, samples: WhitenedSamples) -> Array:
+        """A class with several prototypes scores T log sum exp(s / T) over them: its share of the assignment."""
+        scores = samples.scores(self.scoring_prototypes_, getattr(self, "_folded", None)) + self.class_bias_
+        n_classes = len(self.classes_)
+        for j in np.unique(self.prototype_classes_[n_classes:]):
+            own = scores[:, self.prototype_classes_ == j] / self.temperature_
+            scores[:, j] = self.temperature_ * logsumexp(own, axis=1)
+        return scores[:, :n_classes]
+
+    def _score_rows(self, X: Array) -> Array:
+        return self._score(X)
+
+    def _portable(self) -> HPL:
+        """With the metric folded into the prototypes, once for all chunks."""
+        light: Any = super()._portable()
+        light._folded = fold(self.metric_, self.scoring_prototypes_)
+        return light  # type: ignore[no-any-return]
+
+    def _takes_texts(self) -> bool:
+        return is_unit(self)
+
+    def _in_one_space(self, X: Any, problem: Problem) -> bool:
+        """Descriptions have as many numbers as features, and labeled samples are like their own."""
+        known = np.flatnonzero(~problem.asked)
+        return self._is_shared(problem) and fit_their_texts(taken(X, known), problem.labels[known], problem.semantics)
+
+    def _learn_doubt(self, X: Any, problem: Problem, state: State, assembly: Assembly, parents: Array) -> None:
+        """How sharp probabilities are, and how far each class's name can be trusted."""
+        if assembly.is_soft:
+            found = measure_uncertainty(assembly, merge_prototypes(state, parents), self._class_scores)
+            self.sharpness_, self.class_doubt_ = found.sharpness, found.by_class
+        else:
+            self.sharpness_, self.class_doubt_ = self._fit_sharpness(X, problem), np.zeros(problem.n_classes)
+
+    def _doubt_of_samples(self, problem: Problem, labels: Array) -> Array:
+        """(N,) 1 - c P(label) P(the label's class was found); 0 where the label was given.
+
+        c makes the mean that of P(label), which is blunted by the classes' doubt already.
+        """
+        sure = self.label_distributions_.max(axis=1)
+        sure = sure.toarray().ravel() if sparse.issparse(sure) else sure
+        both, asked = sure * (1 - self.class_doubt_[labels]), problem.asked
+        both *= sure[asked].sum() / max(float(both[asked].sum()), LEAST)
+        return np.where(asked, np.clip(1 - both, LEAST, 1.0), 0.0)
+
+    def _pool_answers(self, X: Any, problem: Problem, dense: bool) -> tuple[Array, Any]:
+        """Chunk by chunk, so that no (N, C) array but the answer itself is formed."""
+        pool = rows_of(X, np.flatnonzero(problem.asked), dtype=np.float64)
+        ask = partial(ask_chunk, model=self._portable(), question="_doubt" if dense else "_sparse_doubt")
+        (labels, *doubt), _ = gather(pool.visit(ask), strung=2 if dense else 4)
+        if dense:
+            return labels, doubt[0]
+        counts, columns, values = doubt
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        return labels, sparse.csr_array((values, columns, starts), shape=(len(labels), problem.n_classes))
+
+    def _doubt(self, X: Array) -> tuple[Array, Array]:
+        scores = self._masked(self._score(X))
+        return scores.argmax(axis=1), self._distributions(scores)
+
+    def _sparse_doubt(self, X: Array) -> tuple[Array, Array, Array, Array]:
+        """Labels; how many classes are left in each row; these classes; their probabilities, which sum to 1."""
+        labels, doubt = self._doubt(X)
+        doubt[doubt < NEGLIGIBLE] = 0.0
+        doubt /= doubt.sum(axis=1, keepdims=True)
+        rows, columns = doubt.nonzero()
+        return labels, (doubt > 0).sum(axis=1), columns.astype(np.int32), doubt[rows, columns]
+
+    def _schedule(self) -> Schedule:
+        unit = is_unit(self)
+        return Schedule(
+            max_iter=self.max_iter,
+            tol=self.tol,
+            unseen_first=self.order == "unseen",
+            alternate=self.alternate,
+            inner_iter=1 if unit else 20,
+            dictionary_sweeps=2 if unit else 20,
+        )
+
+    def _reporter(self) -> Callable[[Iteration], None] | None:
+        return progress_callback(self.max_iter, self.callback) if self.verbose else self.callback
+
+    def _store(self, outcome: Outcome, assembly: Assembly, parents: Array) -> None:
+        whole = merge_prototypes(outcome.state, parents)
+        self.visual_prototypes_ = whole.P
+        self.codes_ = whole.Z
+        self.visual_super_prototypes_ = whole.D_v
+        self.semantic_super_prototypes_ = whole.D_c
+        self.objective_ = np.array(outcome.objective)
+        self.n_iter_ = len(outcome.objective)
+        self.scoring_prototypes_, self.class_bias_ = assembly.scoring(outcome.state, parents)
+        self.class_prior_ = assembly.class_prior(whole)
+        self.prototype_classes_ = parents
+        self.temperature_ = assembly.temperature
+        self.hold_ = outcome.state.hold if outcome.state.settled else 0.0
+        self.missing_ = assembly.model.given.held & ~assembly.problem.seen
+        self.evenness_ = assembly.presence.evenness

@@ -1,1 +1,0 @@
-"""The leaderboard: every method of the zoo on every pack: its plan, its run, and its views."""

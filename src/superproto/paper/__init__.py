@@ -1,1 +1,0 @@
-"""The paper, reproduced: what it reports, the plan that repeats it, and the figures that go with it."""

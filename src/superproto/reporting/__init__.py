@@ -1,0 +1,1 @@
+"""SHOW: tables, charts, templates, the report of a model."""

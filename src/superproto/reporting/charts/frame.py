@@ -1,0 +1,150 @@
+"""The frame of a chart: axes with units, grid, legend, and marks that differ in shape as well as in color."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from superproto.reporting.charts.scales import Scale, label_of
+from superproto.reporting.markup import Markup, join, tag
+
+# Okabe and Ito's palette, which color-blind people can tell apart; drawing.css has the values for light and dark.
+COLORS = 8
+LEFT, RIGHT, TOP, BOTTOM = 58, 22, 12, 44
+_LINE = 16
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where the data go: two scales inside a rectangle."""
+
+    x: Scale
+    y: Scale
+    width: float
+    height: float
+
+    def axes(
+        self,
+        x_label: str,
+        y_label: str,
+        *,
+        x_text: Callable[[float], str] = label_of,
+        y_text: Callable[[float], str] = label_of,
+        grid: bool = True,
+    ) -> Markup:
+        """Grid, tick labels and axis labels."""
+        parts: list[Markup] = []
+        bottom, left = self.y.start, self.x.start
+        for value in self.y.ticks():
+            at = self.y(value)
+            if grid:
+                parts.append(tag("line", x1=left, x2=self.x.end, y1=at, y2=at, class_="grid"))
+            parts.append(words(y_text(value), left - 6, at + 4, anchor="end", size="tick"))
+        for value in self.x.ticks():
+            at = self.x(value)
+            if grid:
+                parts.append(tag("line", x1=at, x2=at, y1=self.y.end, y2=bottom, class_="grid"))
+            parts.append(words(x_text(value), at, bottom + 16, anchor="middle", size="tick"))
+        parts.append(tag("path", d=f"M{left:.1f} {self.y.end:.1f}V{bottom:.1f}H{self.x.end:.1f}", class_="axis"))
+        parts.append(words(x_label, (left + self.x.end) / 2, bottom + 36, anchor="middle"))
+        middle = (bottom + self.y.end) / 2
+        parts.append(words(y_label, 0, 0, anchor="middle", transform=f"translate(14 {middle:.1f}) rotate(-90)"))
+        return join(parts)
+
+
+def figure(width: float, height: float, *content: object, says: str) -> Markup:
+    """An <svg> that scales with the page; `says` is what it shows, for those who cannot see it."""
+    return tag(
+        "svg",
+        *content,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        width=round(width),
+        height=round(height),
+        role="img",
+        aria_label=says,
+        class_="figure",
+    )
+
+
+def words(
+    text: str,
+    x: float,
+    y: float,
+    *,
+    anchor: str | None = None,
+    size: str | None = None,
+    transform: str | None = None,
+    hover: str | None = None,
+) -> Markup:
+    """Text at a point."""
+    inside = (text,) if hover is None else (text, tag("title", hover))
+    return tag("text", *inside, x=float(x), y=float(y), text_anchor=anchor, class_=size, transform=transform)
+
+
+def color(number: int) -> str:
+    """The style class of the number-th group: its color, whatever the page's theme."""
+    return f"c{number % COLORS}"
+
+
+def mark(
+    number: int, x: float, y: float, *, size: float = 3.5, hover: str | None = None, hollow: bool = False
+) -> Markup:
+    """A point of the number-th group: a circle, square, diamond or triangle, changing with each round of colors."""
+    content = () if hover is None else (tag("title", hover),)
+    style = f"{color(number)} {'hollow' if hollow else 'dot'}"
+    shape = (number // COLORS) % 4
+    if shape == 0:
+        return tag("circle", *content, cx=float(x), cy=float(y), r=float(size), class_=style)
+    return tag("path", *content, d=_outline(shape, x, y, size), class_=style)
+
+
+def marker(number: int, x: float, y: float, *, size: float = 4.0, hover: str | None = None) -> Markup:
+    """A point on the number-th line: here the shape changes with every line, because there are few."""
+    content = () if hover is None else (tag("title", hover),)
+    style = f"{color(number)} dot"
+    if number % 4 == 0:
+        return tag("circle", *content, cx=float(x), cy=float(y), r=size * 0.9, class_=style)
+    return tag("path", *content, d=_outline(number % 4, x, y, size), class_=style)
+
+
+def legend(
+    names: Sequence[str], x: float, y: float, width: float, *, shape: Callable[..., Markup] = mark
+) -> tuple[Markup, float]:
+    """Names with their marks, wrapped to the width; also the height that they take."""
+    parts: list[Markup] = []
+    left, line = x, 0
+    for number, name in enumerate(names):
+        room = 22 + 6.6 * len(name)
+        if left > x and left + room > x + width:
+            left, line = x, line + 1
+        at = y + line * _LINE
+        parts.append(shape(number, left + 5, at - 4, size=4.5))
+        parts.append(words(name, left + 14, at, size="tick"))
+        left += room
+    return join(parts), (line + 1) * _LINE
+
+
+def percent(value: float) -> str:
+    """A fraction as people read it.
+
+    >>> percent(0.4567), percent(1.0)
+    ('45.7 %', '100 %')
+    """
+    return f"{100 * value:.1f}".removesuffix(".0") + " %"
+
+
+def _outline(shape: int, x: float, y: float, size: float) -> str:
+    s = size
+    if shape == 1:
+        return f"M{x - s:.1f} {y - s:.1f}h{2 * s:.1f}v{2 * s:.1f}h{-2 * s:.1f}z"
+    if shape == 2:
+        s *= 1.3
+        return f"M{x:.1f} {y - s:.1f}l{s:.1f} {s:.1f}l{-s:.1f} {s:.1f}l{-s:.1f} {-s:.1f}z"
+    s *= 1.2
+    return f"M{x:.1f} {y - s:.1f}l{s:.1f} {1.8 * s:.1f}h{-2 * s:.1f}z"
+
+
+def shorten(name: str, most: int) -> str:
+    """The name, cut to so many characters."""
+    return name if len(name) <= most else name[: most - 1] + "…"

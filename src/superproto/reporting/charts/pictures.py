@@ -1,0 +1,104 @@
+"""Small pictures inside the page: gray arrays become PNG data URIs, set out in a grid with captions."""
+
+from __future__ import annotations
+
+import base64
+import io
+import struct
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from superproto.errors import UserError
+from superproto.reporting.charts.frame import figure, words
+from superproto.reporting.markup import Markup, join, tag
+from superproto.samples.chunks import Array
+
+
+class Picture(NamedTuple):
+    """A gray picture (rows, columns), 0 paper to 1 ink, or a photograph's data URI; what to say; if it is wrong."""
+
+    ink: Array | str
+    caption: str = ""
+    hover: str = ""
+    wrong: bool = False
+
+
+def gray_png(ink: Array) -> bytes:
+    """An 8-bit gray PNG of an array of 0 (white) to 1 (black)."""
+    gray = np.round(255 * (1 - np.clip(np.nan_to_num(np.asarray(ink, float)), 0, 1))).astype(np.uint8)
+    height, width = gray.shape
+    # Each line starts with its filter: 0, none.
+    lines = np.column_stack([np.zeros(height, np.uint8), gray]).tobytes()
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(lines, 9)) + _chunk(b"IEND", b"")
+    )
+
+
+def data_uri(image: bytes, kind: str = "image/png") -> str:
+    """The bytes of an image as an address that needs no file."""
+    return f"data:{kind};base64,{base64.b64encode(image).decode('ascii')}"
+
+
+def picture_grid(
+    rows: Sequence[Sequence[Picture]],
+    row_names: Sequence[str],
+    column_names: Sequence[str] = (),
+    *,
+    size: float = 44,
+    says: str,
+) -> Markup:
+    """Rows of pictures; each row starts with its name, wrong ones are framed and crossed."""
+    left, gap = 20 + 7.2 * max((len(name) for name in row_names), default=0), 6
+    top = 22 if column_names else 4
+    caption = 14 if any(picture.caption for row in rows for picture in row) else 0
+    step = size + gap
+    parts = [
+        words(name, left + i * step + size / 2, 13, anchor="middle", size="tick") for i, name in enumerate(column_names)
+    ]
+    for number, (name, row) in enumerate(zip(row_names, rows)):
+        y = top + number * (step + caption)
+        parts.append(words(name, left - 12, y + size / 2 + 5, anchor="end"))
+        parts += [_draw(picture, left + i * step, y, size) for i, picture in enumerate(row)]
+    longest = max((len(row) for row in rows), default=0)
+    return figure(left + longest * step, top + len(rows) * (step + caption), join(parts), says=says)
+
+
+def _draw(picture: Picture, x: float, y: float, size: float) -> Markup:
+    photo = isinstance(picture.ink, str)
+    href = picture.ink if isinstance(picture.ink, str) else data_uri(gray_png(picture.ink))
+    image = tag("image", href=href, x=x, y=y, width=size, height=size, class_=None if photo else "pixels")
+    inside = [image, tag("rect", x=x, y=y, width=size, height=size, class_="wrong" if picture.wrong else "edge")]
+    if picture.wrong:
+        inside.append(
+            tag("path", d=f"M{x + size - 11:.1f} {y + 3:.1f}l8 8m0 -8l-8 8", class_="cross"),
+        )
+    if picture.caption:
+        inside.append(words(picture.caption, x + size / 2, y + size + 12, anchor="middle", size="tick"))
+    if picture.hover:
+        inside.append(tag("title", picture.hover))
+    return tag("g", *inside)
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def thumbnail(path: Path, size: int = 96) -> str | None:
+    """The picture's middle square as a small JPEG's data URI; None where the file is missing or is no picture."""
+    try:
+        from PIL import Image, ImageOps
+    except ImportError:
+        raise UserError('Pictures need Pillow. Install it with: pip install "superproto[images]"') from None
+    try:
+        with Image.open(path) as picture:
+            small = ImageOps.fit(picture.convert("RGB"), (size, size))
+    except (OSError, ValueError, Image.DecompressionBombError):
+        return None
+    content = io.BytesIO()
+    small.save(content, "JPEG", quality=70)
+    return data_uri(content.getvalue(), "image/jpeg")

@@ -1,0 +1,60 @@
+"""Trees of classes: a dendrogram with its leaves named, drawn from the merges of a hierarchical clustering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from superproto.reporting.charts.frame import color, figure, mark, shorten, words
+from superproto.reporting.markup import Markup, join, tag
+
+# Of a leaf's name: the tree needs its part of the width.
+MOST_CHARACTERS = 48
+
+
+def leaf_order(merges: Sequence[Sequence[float]], leaves: int) -> list[int]:
+    """Leaves from top to bottom so that no branches cross; merge i joins two nodes into node leaves + i.
+
+    >>> leaf_order([(0, 2, 0.1), (1, 3, 0.5)], 3)
+    [1, 0, 2]
+    """
+    order: list[int] = []
+    stack = [leaves + len(merges) - 1] if merges else list(range(leaves))[::-1]
+    while stack:
+        node = stack.pop()
+        if node < leaves:
+            order.append(node)
+        else:
+            left, right = merges[node - leaves][:2]
+            stack += [int(right), int(left)]
+    return order
+
+
+def dendrogram(
+    merges: Sequence[Sequence[float]],
+    names: Sequence[str],
+    marked: Sequence[bool],
+    *,
+    says: str,
+    row: float = 15,
+    width: float = 640,
+) -> Markup:
+    """Merges (a, b, height) as a tree from right (leaves) to left; marked leaves stand out by color and by a square."""
+    leaves, names = len(names), [shorten(name, MOST_CHARACTERS) for name in names]
+    place = {node: 12 + i * row for i, node in enumerate(leaf_order(merges, leaves))}
+    right = width - 12 - 6.6 * max((len(name) for name in names), default=0)
+    highest = max((merge[2] for merge in merges), default=0.0) or 1.0
+    at = dict.fromkeys(range(leaves), right)
+    purely_marked = {leaf: bool(marked[leaf]) for leaf in range(leaves)}
+    parts: list[Markup] = []
+    for i, (a, b, height) in enumerate(merges):
+        left, other, node = int(a), int(b), leaves + i
+        x = right - (right - 10) * height / highest
+        purely_marked[node] = purely_marked[left] and purely_marked[other]
+        style = f"{color(1 if purely_marked[node] else 6)} branch"
+        path = f"M{at[left]:.1f} {place[left]:.1f}H{x:.1f}V{place[other]:.1f}H{at[other]:.1f}"
+        parts.append(tag("path", d=path, class_=style))
+        at[node], place[node] = x, (place[left] + place[other]) / 2
+    for leaf, name in enumerate(names):
+        parts.append(mark(1 if marked[leaf] else 6, right + 6, place[leaf], size=3, hollow=bool(marked[leaf])))
+        parts.append(words(name, right + 13, place[leaf] + 4, size="tick strong" if marked[leaf] else "tick"))
+    return figure(width, 16 + leaves * row, join(parts), says=says)

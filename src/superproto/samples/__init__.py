@@ -1,0 +1,1 @@
+"""READ: rows in chunks from memory, disk, Dask or a GPU; whitening."""

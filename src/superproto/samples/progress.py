@@ -1,0 +1,70 @@
+"""SAY how a long fit is getting on: lines on standard error about passes that take seconds, and about iterations."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial, wraps
+from time import perf_counter
+from typing import Any
+
+from numpy.typing import DTypeLike
+
+from superproto.samples.chunks import Array, ChunkedRows, rows_of
+
+SECONDS_BETWEEN_LINES = 5.0
+_WORDS = {"moments": "whitening", "lengths": "lengths of rows", "second_moment": "Gram matrix", "ask_chunk": "labels"}
+
+
+class ProgressRows:
+    """Rows that tell how much of a pass is done and how long the rest will take."""
+
+    def __init__(self, rows: ChunkedRows) -> None:
+        self.rows = rows
+        self.n_rows, self.n_columns, self.dtype = rows.n_rows, rows.n_columns, rows.dtype
+        self.far = getattr(rows, "far", False)
+
+    def select(self, index: Array | None = None, dtype: DTypeLike | None = None) -> ProgressRows:
+        return ProgressRows(self.rows.select(index, dtype))
+
+    def visit(self, function: Callable[..., tuple[Any, ...]], *aligned: Array) -> Iterator[tuple[Any, ...]]:
+        # What the workers of a cluster do is seen on their own dashboard; their results add themselves up there.
+        return self.rows.visit(function, *aligned) if self.far else self._visit(function, *aligned)
+
+    def _visit(self, function: Callable[..., tuple[Any, ...]], *aligned: Array) -> Iterator[tuple[Any, ...]]:
+        # A device brings what is bound in a partial to itself, so the function must stay one.
+        inner, bound = (function.func, function.keywords) if isinstance(function, partial) else (function, {})
+        name = _WORDS.get(_innermost(function).__name__, "pass")
+        start = told = perf_counter()
+        done = 0
+
+        @wraps(inner)
+        def counted(chunk: Any, *parts: Array, **small: Any) -> tuple[Any, ...]:
+            nonlocal done
+            done += len(chunk)
+            return inner(chunk, *parts, **small)
+
+        for result in self.rows.visit(partial(counted, **bound), *aligned):
+            now = perf_counter()
+            if now - told > SECONDS_BETWEEN_LINES and done < self.n_rows:
+                told = now
+                left = (now - start) * (self.n_rows - done) / done
+                print_line(f"{name}: {done / self.n_rows:.0%} of {self.n_rows} rows, about {left:.0f} s left")
+            yield result
+
+
+def _innermost(function: Any) -> Any:
+    """What a pass computes, under what prepares its rows."""
+    if not isinstance(function, partial):
+        return function
+    return _innermost(function.keywords.get("function", function.func))
+
+
+def with_progress(X: Any) -> ProgressRows:
+    """An array or rows, with a voice."""
+    return ProgressRows(rows_of(X))
+
+
+def print_line(line: str) -> None:
+    """A line on standard error."""
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,252 @@
+"""READ on a cluster: Dask arrays and delayed readers, with the workers of ``distributed``.
+
+A pass sends its function, with the small arrays bound in it, out once; workers hand it on to each other, run it beside
+the chunks, and add the results up in a tree, so that what reaches the caller is small. The function is itself a task,
+so a worker that dies costs the tasks it had and nothing else: Dask runs them again on another. Whether chunks are read
+again in every pass or held by the workers is decided by whoever made the array: ``X`` or ``X.persist()``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from superproto.errors import UserError
+from superproto.samples.chunks import Array, ChunkedRows, chunk_length, unreadable, working_dtype
+from superproto.samples.readers.on_disk import ChunkRows, Sliced, Source, open_rows
+
+ATTEMPTS = 3
+FAN_IN = 8
+
+
+def dask_rows(X: Any) -> ChunkedRows:
+    """Rows of a Dask array: on the current ``distributed`` client, or chunk by chunk in this process without one."""
+    if X.ndim != 2:
+        raise UserError(f"X has shape {X.shape}. Give a matrix: one row per sample.")
+    if any(np.isnan(length) for length in X.chunks[0]):
+        raise UserError("X is a Dask array of unknown length. Call X.compute_chunk_sizes() first.")
+    X = X.rechunk({1: -1})
+    return delayed_rows(X.to_delayed().ravel(), X.chunks[0], X.shape[1], X.dtype)
+
+
+def delayed_rows(readers: Sequence[Any], lengths: Sequence[int], n_columns: int, dtype: DTypeLike) -> ChunkedRows:
+    """Rows that ``dask.delayed`` readers return, one chunk each, of known lengths."""
+    source = Delayed(list(readers), [int(length) for length in lengths], int(n_columns), working_dtype(dtype))
+    return ChunkRows(source) if current_client() is None else ClusterRows(source)
+
+
+@contextmanager
+def connect(address: str | None = None, n_workers: int = 2) -> Iterator[Any]:
+    """A client of the scheduler at an address, or of a local cluster that lasts as long as the block."""
+    try:
+        import dask
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise UserError('A cluster needs Dask: pip install "superproto[scale]".') from None
+    if address is not None:
+        try:
+            client = Client(address, timeout=5)
+        except (OSError, ValueError) as error:
+            raise UserError(f"No Dask scheduler answers at {address} ({error}). Check the address.") from None
+        with client:
+            yield client
+        return
+    # On one machine a worker that does not answer soon is dead.
+    with dask.config.set({"distributed.comm.timeouts.connect": "5s"}):
+        local = LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
+        with local, Client(local) as client:
+            yield client
+
+
+@contextmanager
+def on_cluster(X: Array, address: str | None) -> Iterator[Any]:
+    """An array handed out to the workers of a cluster ("local": one of this machine), or itself without an address."""
+    if address is None:
+        yield X
+        return
+    with connect(None if address == "local" else address):
+        from dask import array
+
+        step = chunk_length(X.shape[1], X.dtype.itemsize)
+        # Few rows still make work for every worker.
+        yield array.from_array(X, chunks=(min(step, max(1, len(X) // 8)), X.shape[1])).persist()
+
+
+@contextmanager
+def file_on_cluster(path: str | os.PathLike[str], address: str | None) -> Iterator[ChunkedRows]:
+    """Rows of a file, read again in every pass: by the workers of a cluster, or by this process without an address."""
+    rows = open_rows(path)
+    if address is None:
+        yield rows
+        return
+    with connect(None if address == "local" else address):
+        from dask import delayed
+
+        source, read = _source_of(rows), delayed(_read_chunk, pure=False)
+        place = os.path.abspath(path)
+        readers = [read(place, number) for number in range(len(source.lengths))]
+        yield delayed_rows(readers, source.lengths, source.n_columns, source.dtype)
+
+
+def _source_of(rows: Any) -> Source:
+    source: Source = rows.source if isinstance(rows, ChunkRows) else Sliced(rows.array)
+    return source
+
+
+def _read_chunk(path: str, number: int) -> Array:
+    """On a worker: one chunk of a file that every worker can open."""
+    return np.asarray(next(iter(_source_of(open_rows(path)).read([number]))))
+
+
+def current_client() -> Any:
+    """The process's ``distributed`` client, or None."""
+    try:
+        from distributed import default_client
+    except ImportError:
+        return None
+    try:
+        return default_client()
+    except ValueError:
+        return None
+
+
+class Delayed:
+    """Chunks that Dask knows how to read."""
+
+    def __init__(self, readers: list[Any], lengths: list[int], n_columns: int, dtype: np.dtype[Any]) -> None:
+        self.readers = readers
+        self.lengths = lengths
+        self.n_columns = n_columns
+        self.dtype = dtype
+
+    def read(self, wanted: Sequence[int]) -> Iterator[Any]:
+        for number in wanted:
+            yield self.readers[number].compute()
+
+
+class ClusterRows(ChunkRows):
+    """Rows whose chunks are visited by the workers of a cluster."""
+
+    far = True
+    source: Delayed
+
+    def select(self, index: Array | None = None, dtype: DTypeLike | None = None) -> ClusterRows:
+        plain = super().select(index, dtype)
+        return ClusterRows(self.source, plain.index, plain.dtype)
+
+    def visit(self, function: Callable[..., tuple[Any, ...]], *aligned: Array) -> Iterator[tuple[Any, ...]]:
+        return _Visit(self, function, aligned)
+
+    def tasks(self, function: Any, aligned: Sequence[Array]) -> list[Any]:
+        """One delayed task for each chunk with chosen rows."""
+        from dask import delayed
+
+        sent = delayed(_unpacked, pure=False)(_Parcel(function))
+        run = delayed(_run, pure=False)
+        return [
+            run(sent, self.source.readers[number], local, self.dtype, [values[place] for values in aligned])
+            for number, place, local in self.parts()
+        ]
+
+    def blame(self, client: Any, error: Exception) -> UserError | Exception:
+        """The error with the chunk that cannot be read, or as it is when all can."""
+        from dask import delayed
+
+        for number, _, _ in self.parts():
+            start, stop = int(self.edges[number]), int(self.edges[number + 1])
+            try:
+                shape = client.compute(delayed(np.shape)(self.source.readers[number])).result()
+            except Exception as cause:
+                return unreadable(number, start, stop, cause)
+            if tuple(shape) != (stop - start, self.n_columns):
+                return unreadable(number, start, stop, ValueError(f"its shape is {shape}"))
+        return error
+
+
+class _Visit:
+    """The results of a pass, not yet asked for: one by one, or gathered on the cluster."""
+
+    def __init__(self, rows: ClusterRows, function: Callable[..., Any], aligned: tuple[Array, ...]) -> None:
+        self.rows = rows
+        self.function = function
+        self.aligned = aligned
+        self._found: Iterator[tuple[Any, ...]] | None = None
+
+    def __iter__(self) -> _Visit:
+        return self
+
+    def __next__(self) -> tuple[Any, ...]:
+        if self._found is None:
+            self._found = iter(self._persistently(lambda client, tasks: client.gather(client.compute(tasks))))
+        return next(self._found)
+
+    def gather(self, strung: int) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
+        """String together and add up in a tree of tasks, ``FAN_IN`` at a time."""
+
+        def reduce(client: Any, tasks: list[Any]) -> Any:
+            from dask import delayed
+
+            merge = delayed(_merge, pure=False)
+            level = [merge([task], strung) for task in tasks]
+            while len(level) > 1:
+                level = [merge(level[at : at + FAN_IN], strung) for at in range(0, len(level), FAN_IN)]
+            return client.compute(level[0]).result()
+
+        found = self._persistently(reduce)
+        return tuple(found[:strung]), tuple(found[strung:])
+
+    def _persistently(self, compute: Callable[[Any, list[Any]], Any]) -> Any:
+        """Send the pass out again where a worker's death took more than Dask could restore by itself."""
+        from concurrent.futures import CancelledError
+
+        import dask
+        from distributed import KilledWorker
+
+        client = current_client()
+        if client is None:
+            raise UserError("The Dask client was closed before the fit was over. Keep it open while superproto works.")
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                # Labels, lengths and small arrays are what a pass has to send: no mistake to warn of.
+                with dask.config.set({"distributed.admin.large-graph-warning-threshold": "64 GiB"}):
+                    return compute(client, self.rows.tasks(self.function, self.aligned))
+            except (CancelledError, KilledWorker, OSError) as error:
+                if attempt == ATTEMPTS:
+                    raise self.rows.blame(client, error) from error
+            except UserError:
+                raise
+            except Exception as error:
+                raise self.rows.blame(client, error) from error
+        raise AssertionError
+
+
+class _Parcel:
+    """A function that Dask is not to look into."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+
+def _unpacked(parcel: _Parcel) -> Any:
+    return parcel.function
+
+
+def _run(function: Any, chunk: Any, local: Array | None, dtype: Any, aligned: list[Array]) -> tuple[Any, ...]:
+    """On a worker: the pass's function on the chosen rows of one chunk."""
+    rows = np.asarray(chunk) if local is None else np.asarray(chunk)[local]
+    return tuple(function(np.asarray(rows, dtype=dtype), *aligned))
+
+
+def _merge(results: list[tuple[Any, ...]], strung: int) -> tuple[Any, ...]:
+    """On a worker: neighbors strung together and added up, in the chunks' order."""
+    lists = tuple(np.concatenate([result[at] for result in results]) for at in range(strung))
+    total = [np.array(part, dtype=np.float64) for part in results[0][strung:]]
+    for result in results[1:]:
+        for accumulated, part in zip(total, result[strung:]):
+            accumulated += part
+    return (*lists, *total)

@@ -1,0 +1,44 @@
+"""READ: measure how long the parts of a computation take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from time import perf_counter
+
+_current: ContextVar[dict[str, float] | None] = ContextVar("superproto_seconds", default=None)
+
+
+@contextmanager
+def measured() -> Iterator[dict[str, float]]:
+    """The seconds of every span inside the block, by name. Each second is counted once, in the innermost span.
+
+    >>> with measured() as seconds:
+    ...     with span("fit"):
+    ...         with span("whiten"):
+    ...             pass
+    >>> sorted(seconds)
+    ['fit', 'whiten']
+    """
+    seconds: dict[str, float] = {}
+    token = _current.set(seconds)
+    try:
+        yield seconds
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
+def span(name: str) -> Iterator[None]:
+    """Count the block's seconds under this name, less those of the spans inside it."""
+    seconds = _current.get()
+    if seconds is None:
+        yield
+        return
+    start, counted = perf_counter(), sum(seconds.values())
+    try:
+        yield
+    finally:
+        inner = sum(seconds.values()) - counted
+        seconds[name] = seconds.get(name, 0.0) + perf_counter() - start - inner

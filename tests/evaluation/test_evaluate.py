@@ -1,0 +1,173 @@
+"""One method on one task: the truth decides scores and nothing else, names are checked, time is accounted for."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from superproto import HPL
+from superproto.baselines.registry import find_method, make_model, parameters_of
+from superproto.datasets import make_task
+from superproto.errors import UserError
+from superproto.evaluation.evaluate import answer, difference, evaluate
+from superproto.metrics import generalized_scores, per_class_accuracy
+from superproto.samples.timing import measured, span
+
+
+def small(setting="zsl", **options):
+    sizes = {"n_seen": 6, "n_unseen": 3, "n_features": 8, "n_attributes": 5, "samples_per_class": 10, "separation": 2.0}
+    return make_task(setting=setting, **{**sizes, **options})
+
+
+@pytest.mark.parametrize("setting", ["zsl", "gzsl"])
+@pytest.mark.parametrize("inductive", [False, True])
+@pytest.mark.parametrize("method", ["hpl", "eszsl"])
+def test_scrambling_the_truth_changes_scores_and_no_answer(method, setting, inductive):
+    task = small(setting)
+    honest = evaluate(task, method, inductive=inductive)
+    rng = np.random.default_rng(1)
+    truth = np.where(task.asked, rng.permutation(task.truth), task.truth)
+    scrambled = evaluate(replace(task, truth=truth), method, inductive=inductive)
+    assert (scrambled.answers == honest.answers).all()
+    assert scrambled.scores != honest.scores
+
+
+def test_fit_receives_samples_labels_and_descriptions_alone():
+    task, received = small(), {}
+
+    class Spy(HPL):
+        def fit(self, *positional, **named):
+            received.update(named, positional=positional)
+            return super().fit(*positional, **named)
+
+    answer(Spy(), task)
+    X, y = received.pop("positional")
+    assert list(received) == ["semantics"]
+    assert X is task.X
+    assert (y[task.asked] == -1).all()
+    assert not any(np.shares_memory(part, task.truth) for part in (X, y, received["semantics"]))
+
+
+def test_scores_are_those_of_the_arrays_through_the_estimator():
+    task = small()
+    model = HPL(random_state=0).fit(task.X, task.y, semantics=task.semantics)
+    expected = per_class_accuracy(task.truth[task.asked], model.transduction_[task.asked])
+    found = evaluate(task)
+    assert found.scores["per_class_accuracy"] == expected
+    low, high = found.scores["interval"]
+    assert low <= expected <= high
+    assert found.scores["top5"] == 1, "five guesses among three candidates are always right"
+
+
+def test_generalized_scores_are_those_of_the_arrays_through_the_estimator():
+    task = small("gzsl")
+    model = HPL(candidates="all", random_state=0).fit(task.X, task.y, semantics=task.semantics)
+    expected = generalized_scores(task.truth[task.asked], model.transduction_[task.asked], task.seen_classes)
+    scores = evaluate(task).scores
+    assert tuple(scores[name] for name in ("unseen", "seen", "harmonic_mean")) == expected
+    assert 0 <= scores["ausuc"] <= 1
+
+
+def test_questions_outside_the_pool_are_answered_by_predict():
+    task = small("gzsl").with_pool("unseen")
+    assert len(task.later), "the seen samples left the pool"
+    found = evaluate(task)
+    assert (found.answers[-len(task.later) :] == found.model.predict(task.later)).all()
+    inductive = evaluate(small(), inductive=True)
+    assert inductive.task.pool == "none"
+    assert (inductive.answers == inductive.model.predict(inductive.task.later)).all()
+
+
+def test_an_unknown_truth_cannot_be_scored_but_a_part_of_it_can():
+    task = small()
+    unknown = replace(task, truth=task.y)
+    with pytest.raises(UserError, match="the truth of its 30 questions is unknown, so there is nothing to score"):
+        evaluate(unknown)
+    half = task.truth.copy()
+    half[np.flatnonzero(task.asked)[::2]] = -1
+    assert evaluate(replace(task, truth=half)).scores["questions"] == 15
+
+
+def test_a_difference_of_methods_is_that_of_their_scores():
+    task = small()
+    first, second = evaluate(task, "prototypes"), evaluate(task, "hpl")
+    change = difference(first, second)
+    expected = second.scores["per_class_accuracy"] - first.scores["per_class_accuracy"]
+    assert change.difference == pytest.approx(expected)
+    assert change.low <= change.difference <= change.high
+
+
+def test_warnings_of_a_method_become_notes_of_the_run():
+    found = evaluate(small(), params={"theta": 1.0})
+    assert any("as many super-prototypes as classes" in note for note in found.notes)
+    assert found.chosen == "given"
+    assert evaluate(small()).chosen == "defaults"
+
+
+def test_names_are_checked_and_the_nearest_is_offered():
+    with pytest.raises(UserError, match=r"there is no method 'ezsl'. Did you mean 'eszsl'\?"):
+        find_method("ezsl")
+    with pytest.raises(UserError, match=r"there is no method 'xyz'. Known: .*hpl"):
+        find_method("xyz")
+    with pytest.raises(UserError, match=r"hpl has no parameter 'omga'. Did you mean 'omega'\?"):
+        make_model("hpl", {"omga": 0.5})
+    with pytest.raises(UserError, match=r"candidates is not a parameter to choose. It follows from the setting"):
+        make_model("hpl", {"candidates": "all"})
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"rho": "high"}, "rho is 'high', but it must be a number"),
+        ({"rho": True}, "rho is True, but it must be a number"),
+        ({"max_iter": 1.5}, "max_iter is 1.5, but it must be a whole number"),
+        ({"order": 3}, "order is 3, but it must be a word"),
+        ({"whiten": "yes"}, "whiten is 'yes', but it must be true or false or a number"),
+        ({"tol": float("inf")}, "tol is inf, but it must be finite"),
+        ({"callback": 3}, "callback is 3, but it must be a function"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_refused_before_any_data_are_read(params, said):
+    with pytest.raises(UserError, match=said):
+        make_model("hpl", params)
+
+
+def test_values_of_the_right_kind_pass():
+    model = make_model(
+        "hpl", {"rho": 0, "theta": None, "whiten": 0.2, "tol": np.float32(0.5)}, candidates="all", seed=3
+    )
+    assert (model.rho, model.whiten, model.candidates, model.random_state) == (0, 0.2, "all", 3)
+    kept = parameters_of(model)
+    assert {"candidates", "random_state", "callback", "verbose", "checkpoint"}.isdisjoint(kept)
+    assert kept["tol"] == 0.5
+
+
+def test_every_second_is_counted_once():
+    found = evaluate(small())
+    assert set(found.breakdown) == {"read", "passes", "whiten", "fit", "predict", "score"}
+    assert found.seconds == pytest.approx(sum(found.breakdown.values()) - found.breakdown["score"])
+
+
+def test_spans_nest_and_cost_nothing_unmeasured():
+    from time import perf_counter, sleep
+
+    with span("nobody listens"):
+        pass
+    start = perf_counter()
+    with measured() as seconds, span("outer"):
+        sleep(0.01)
+        with span("inner"):
+            sleep(0.02)
+    whole = perf_counter() - start
+    assert seconds["inner"] >= 0.02
+    assert 0.01 <= seconds["outer"] <= whole - seconds["inner"]
+
+
+def test_warnings_stay_inside_an_evaluation():
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        evaluate(small(), params={"theta": 1.0})
+    assert not heard

@@ -1,0 +1,167 @@
+"""The bench: what it measures is measured in turns, recorded with its sizes, and drawn."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from superproto.cli.exit_codes import run_command
+from superproto.errors import UserError
+from superproto.experiments import speed
+from superproto.experiments.speed import STUDIES, bench, fit_parts, large, scaling, versus
+from superproto.experiments.speed.chart import write_growth_chart
+from superproto.experiments.speed.data import Size, synthetic
+from superproto.experiments.speed.entries import last_entries, write_entry
+from superproto.experiments.speed.machine import Rates, anonymous_bytes, exponent, peak_memory, time_together
+from superproto.experiments.speed.views import SPEED_BLOCKS
+from superproto.samples import kernels
+
+
+def test_contenders_run_in_turns():
+    order: list[str] = []
+    seconds = time_together({"a": lambda: order.append("a"), "b": lambda: time.sleep(0.01)}, 3)
+    assert order == ["a"] * 3
+    assert seconds["b"] >= 0.01 > seconds["a"]
+
+
+def test_the_exponent_of_a_power_law_is_found():
+    assert exponent([1, 10, 100], [3, 300, 30_000]) == pytest.approx(2)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's account of memory")
+def test_the_peak_counts_arrays_and_not_mapped_files(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones(4_000_000))
+    with peak_memory(0.001) as mapped:
+        np.load(tmp_path / "x.npy", mmap_mode="r").sum()
+    with peak_memory(0.001) as held:
+        block = np.ones(8_000_000)  # over 32 MiB: never served from memory that was freed before
+        time.sleep(0.05)
+    assert mapped["peak"] - mapped["before"] < 16e6 < held["peak"] - held["before"]
+    assert anonymous_bytes() > block.nbytes
+
+
+SMALL = Size(300, 150, 24, 10, 5, 8)
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    for module in (speed, large):
+        monkeypatch.setattr(module, "measure_rates", lambda: Rates(flops=1e10, bandwidth=1e10))
+    for module in (versus, scaling):
+        monkeypatch.setattr(module, "cub_sized", lambda folder: synthetic(SMALL))
+    monkeypatch.setattr(versus, "VERSUS_REPEATS", 1)
+    monkeypatch.setattr(scaling, "REPEATS", 1)
+    monkeypatch.setattr(versus, "CUB", SMALL)
+    monkeypatch.setattr(scaling, "BASE", SMALL)
+    monkeypatch.setattr(scaling, "ON_DISK", SMALL)
+    monkeypatch.setattr(scaling, "POOLS", (200, 400))
+    monkeypatch.setattr(scaling, "FEATURE_COUNTS", (24, 48))
+    monkeypatch.setattr(scaling, "CLASSES", (5, 10))
+    monkeypatch.setattr(scaling, "POOLS_ON_DISK", (400, 800))
+
+
+def test_studies_are_entries_that_say_what_they_kept(quick, tmp_path):
+    studies = ["against-others", "against-floor", "against-foundation", "breakdown", "growth", "memory"]
+    for entry in bench(tmp_path, studies):
+        write_entry(tmp_path / "speed.jsonl", entry)
+    found = last_entries(tmp_path / "speed.jsonl")
+    assert list(found) == studies
+    floor = found["against-floor"]
+    assert floor["sizes"] == {"labeled": 300, "pool": 150, "features": 24, "classes": 15}
+    assert set(floor["kept"]) == {"fit / grams < 3", "Sylvester solves / fit >= 30"}
+    assert floor["machine"]["flops"] > 1e8
+    assert set(found["against-foundation"]["kept"]) == {"synthetic: fit / foundation <= 2"}
+    assert set(found["growth"]["exponents"]) == {"pool", "features", "unseen classes", "super-prototypes"}
+    shown = {name: make(found) for name, make in SPEED_BLOCKS.items()}
+    assert "the loop's" in shown["speed-contenders"]
+    assert "| synthetic |" in shown["speed-foundation"]
+    assert "bytes for each further sample" in shown["speed-growth"]
+    assert shown["speed-large"].startswith("Not measured yet")
+    assert shown["speed-bounds"].count("\n") == 1 + sum(len(entry.get("kept", {})) for entry in found.values())
+
+
+def test_blocks_say_where_their_numbers_would_come_from():
+    assert all("Not measured yet" in make({}) for make in SPEED_BLOCKS.values())
+
+
+def test_of_two_entries_of_a_study_the_later_counts(tmp_path):
+    for took in (1, 2):
+        write_entry(tmp_path / "speed.jsonl", {"study": "growth", "took": took})
+    assert last_entries(tmp_path / "speed.jsonl") == {"growth": {"study": "growth", "took": 2}}
+    assert last_entries(tmp_path / "nothing.jsonl") == {}
+    (tmp_path / "speed.jsonl").write_text("[1]\n")
+    with pytest.raises(UserError, match="line 1 is no entry"):
+        last_entries(tmp_path / "speed.jsonl")
+
+
+def test_the_parts_of_a_fit_add_up_and_their_products_are_counted():
+    size = Size(400, 200, 32, 10, 5, 8)
+    X, y, A = synthetic(size)
+    model, found = fit_parts.fit_in_parts(X, y, A, Rates(flops=1.0, bandwidth=1e30))
+    seconds = found["seconds"]
+    assert sum(value for name, value in seconds.items() if name != "fit") == pytest.approx(seconds["fit"])
+    assert min(seconds.values()) >= 0
+    assert found["floor"]["Gram"] == size.labeled * size.features**2
+    assert found["floor"]["whiten"] == (size.labeled + size.pool) * size.features**2
+    assert found["visits"]["soft_sums"] > model.n_iter_
+
+
+def test_a_pass_is_known_by_what_it_computes_and_not_by_what_prepares_its_rows():
+    inner = partial(kernels.lengths, metric=None)
+    assert fit_parts._named(partial(kernels.inspect, function=inner)) == ("lengths", {"metric": None})
+    assert fit_parts._named(kernels.inspect) == ("inspect", {})
+
+
+def test_an_iteration_visits_the_pool_twice_when_soft_and_once_when_hard():
+    task = synthetic(Size(400, 800, 16, 8, 4, 6))
+    assert scaling.iteration(*task, temperature=0.0)[1] == 1
+    assert scaling.iteration(*task)[1] == 2
+
+
+def test_the_large_study_leaves_no_features_behind(quick, tmp_path, capsys):
+    entry = large.bench_large(tmp_path, Size(400, 200, 32, 10, 5, 8), max_iter=3)
+    assert list(tmp_path.iterdir()) == []
+    assert entry["accuracy"] > 0.5
+    assert entry["kept"] == {"anonymous memory <= 3 GB": True}
+    assert entry["floor"]["Gram"] > 0
+    assert "GB of anonymous memory at most" in SPEED_BLOCKS["speed-large"]({"large": entry})
+    assert "| small algebra |" in SPEED_BLOCKS["speed-parts"]({"large": entry})
+    assert "iteration 1: objective" in capsys.readouterr().err
+    with pytest.raises(UserError, match="is no folder"):
+        large.bench_large(tmp_path / "nowhere")
+    with pytest.raises(UserError, match="GB free, but the features take"):
+        large.bench_large(tmp_path, Size(10**12, 200, 32, 10, 5, 8))
+
+
+def test_a_bench_that_is_stopped_keeps_what_it_has(quick, monkeypatch, tmp_path, capsys):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(STUDIES, "growth", stopped)
+    output = tmp_path / "speed.jsonl"
+    arguments = ["bench", "--data", str(tmp_path), "-o", str(output), "--only", "breakdown", "--only", "growth"]
+    assert run_command(arguments) == 130
+    assert list(last_entries(output)) == ["breakdown"]
+    assert "Stopped: 1 studies are done" in capsys.readouterr().err
+
+
+def test_growth_is_drawn_with_its_exponents(tmp_path):
+    curves = {
+        "pool": {"sizes": [10, 100_000], "seconds": [0.1, 1.0]},
+        "features": {"sizes": [8, 16], "seconds": [0.2, 0.5]},
+    }
+    write_growth_chart(tmp_path / "growth.svg", {"curves": curves, "exponents": {"pool": 1.0, "features": 1.3}})
+    drawn = (tmp_path / "growth.svg").read_text()
+    assert "exponent 1.30" in drawn
+    assert "100,000" in drawn
+    with pytest.raises(UserError, match="has no curves"):
+        write_growth_chart(tmp_path / "growth.svg", {"study": "memory"})
+
+
+def test_an_unknown_study_is_a_mistake_of_the_user(capsys):
+    assert run_command(["bench", "--only", "nothing"]) == 2
+    assert "'nothing' is no study. Choose from against-others" in capsys.readouterr().err

@@ -1,0 +1,136 @@
+"""FIT: a pool sample does not vote for itself: its own pull on a prototype is taken back when it is assigned."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from superproto import HPL
+from superproto.datasets import make_task
+from superproto.estimator.validation import check_problem
+from superproto.hpl.assembly import Assembly
+from superproto.hpl.parameters import check_parameters
+from superproto.metrics import per_class_accuracy
+from superproto.samples.chunks import rows_of
+from superproto.samples.whitening import learn_metric
+
+
+def small_pool(seed, setting="zsl", samples=10):
+    """Many features, few samples: each is a good part of its prototype."""
+    task = make_task(
+        n_seen=20,
+        n_unseen=8,
+        n_features=400,
+        n_attributes=24,
+        separation=0.25,
+        attribute_noise=0.3,
+        setting=setting,
+        random_state=seed,
+    )
+    chosen = [np.flatnonzero(task.asked & (task.truth == j))[:samples] for j in task.unseen_classes]
+    rows = np.concatenate([np.flatnonzero(~task.asked), *chosen])
+    return task, rows
+
+
+def fitted(seed, own_vote, setting="zsl", **parameters):
+    task, rows = small_pool(seed, setting)
+    model = HPL(own_vote=own_vote, candidates=task.candidates, **parameters)
+    return task.truth[rows], task.y[rows] == -1, model.fit(task.X[rows], task.y[rows], semantics=task.semantics)
+
+
+@pytest.mark.filterwarnings("ignore:.*received no sample")
+def test_guesses_do_not_confirm_themselves():
+    def accuracy(own_vote):
+        found = [fitted(seed, own_vote) for seed in range(4)]
+        return np.mean([per_class_accuracy(truth[a], model.transduction_[a]) for truth, a, model in found])
+
+    assert accuracy(0.0) > accuracy(1.0) + 0.02
+
+
+@pytest.mark.parametrize("own_vote", [0.0, 0.5])
+def test_the_objective_still_never_rises(own_vote):
+    _, _, model = fitted(0, own_vote, tol=0.0, max_iter=12)
+    assert (np.diff(model.objective_) <= 1e-10 * np.abs(model.objective_[:-1])).all()
+
+
+@pytest.mark.parametrize(("setting", "parameters"), [("gzsl", {}), ("zsl", {"temperature": 0.0})])
+@pytest.mark.filterwarnings("ignore:.*received no sample")
+def test_it_is_for_soft_assignment_to_unseen_classes(setting, parameters):
+    models = [fitted(0, own_vote, setting, **parameters)[2] for own_vote in (0.0, 1.0)]
+    np.testing.assert_array_equal(models[0].visual_prototypes_, models[1].visual_prototypes_)
+
+
+@pytest.mark.parametrize("prior", ["estimated", "uniform", None])
+@pytest.mark.filterwarnings("ignore:.*received no sample", "ignore:.*hold.* few")
+def test_a_pool_of_one_class_is_not_torn_apart(prior):
+    """Its sums are long: a sample is a small part of them, and taking more back would tear the class apart."""
+
+    def accuracy(own_vote, seed):
+        task = make_task(n_seen=20, n_unseen=8, n_features=200, separation=0.8, attribute_noise=0.6, random_state=seed)
+        rows = np.flatnonzero(~task.asked | (task.truth == task.unseen_classes[seed]))
+        model = HPL(own_vote=own_vote, prior=prior).fit(task.X[rows], task.y[rows], semantics=task.semantics)
+        return np.mean((model.transduction_ == task.truth[rows])[task.asked[rows]])
+
+    taken_back, counted = ([accuracy(own_vote, seed) for seed in range(4)] for own_vote in (0.0, 1.0))
+    assert np.mean(taken_back) >= np.mean(counted)
+    assert np.mean(taken_back) > 0.85
+
+
+@pytest.mark.filterwarnings("ignore:.*received no sample", "ignore:.*hold.* few")
+def test_more_is_taken_back_in_small_classes_and_less_and_less():
+    """v_j is what a sample adds to p_j, at the size that class j has."""
+    task = make_task(n_seen=20, n_unseen=8, n_features=400, separation=1.0, random_state=0)
+    kept = ~task.asked | np.isin(task.truth, task.unseen_classes[:3])
+    votes = []
+    model = HPL(callback=lambda sweep: votes.append((sweep.state.own, sweep.state.masses)))
+    model.fit(task.X[kept], task.y[kept], semantics=task.semantics)
+    assert all((after <= before).all() for (before, _), (after, _) in itertools.pairwise(votes))
+    assert (votes[-1][0] < votes[0][0]).any()
+    own, masses = (values[task.unseen_classes] for values in votes[-1])
+    assert own[masses.argmax()] < own[masses.argmin()] / 2
+    assert not votes[-1][0][task.seen_classes].any()
+
+
+def test_labels_are_the_largest_scores():
+    _, asked, model = fitted(1, 0.0)
+    task, rows = small_pool(1)
+    np.testing.assert_array_equal(model.predict(task.X[rows][asked]), model.transduction_[asked])
+
+
+def spherical(task):
+    """The model of a fit, and its state after the first assignment."""
+    problem = check_problem(task.y, task.semantics)
+    metric = learn_metric(rows_of(task.X), problem.labels, problem.n_classes)
+    assembly = Assembly(check_parameters(HPL(), problem, "means"), rows_of, task.X, problem, metric)
+    return assembly, assembly.model, assembly.model.assign(assembly.start)
+
+
+def test_votes_are_those_of_the_pull_and_at_most_an_average_class():
+    task = make_task(n_seen=20, n_unseen=8, n_features=400, separation=1.0, random_state=0)
+    task = task.with_pool("shifted-prior", imbalance=3, seed=0)
+    assembly, model, state = spherical(task)
+    unseen = task.unseen_classes
+    free = assembly.pool.assign(assembly.start.P[unseen], np.zeros(8), assembly.temperature)
+    pulled = model.given.beta * free.sums + (model.given.kappa[:, None] * (state.Z @ state.D_v))[unseen]
+    votes = model.given.beta / np.linalg.norm(pulled, axis=1)
+    most = model.softness.most_own
+    np.testing.assert_allclose(state.own[unseen], np.minimum(votes, most), rtol=1e-5)
+    assert (votes > most).any()
+    assert (votes < most).any()
+
+
+def test_a_rise_of_votes_would_raise_the_objective():
+    """So they only fall."""
+    _, model, state = spherical(make_task(n_seen=20, n_unseen=8, n_features=400, separation=1.0, random_state=0))
+    values = [model.objective(model.assign(state._replace(own=state.own * factor))) for factor in (0.5, 1.0, 2.0)]
+    assert values[0] < values[1] < values[2]
+
+
+def test_starts_are_compared_with_votes_that_stay():
+    _, model, state = spherical(make_task(n_seen=20, n_unseen=8, n_features=400, separation=1.0, random_state=0))
+    members = np.flatnonzero(~model.given.seen)
+    larger = state._replace(sums=10 * state.sums)
+    assert (model.prototypes(larger, members).own < state.own)[members].all()
+    np.testing.assert_array_equal(model.unchanging().prototypes(larger, members).own, state.own)

@@ -1,0 +1,155 @@
+"""No labels at all: the gap between pictures and texts, whatever classes the pool holds; and few labels for many."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from superproto import HPL
+from superproto.samples.centering import center_descriptions, center_metric, fit_their_texts, has_structure, mean_shift
+from superproto.samples.chunks import ArrayRows
+from superproto.samples.kernels import unit_rows
+
+UNEVEN = (300, 50, 20, 10, 5, 5, 5, 5, 2, 1)
+
+
+def pictures_and_texts(sizes=(30,) * 10, gap=3.0, noise=1.0, seed=0, dimension=64):
+    """Both about the same centers, each with a common part of its own."""
+    rng = np.random.default_rng(seed)
+    centers, common = rng.normal(size=(len(sizes), dimension)), gap * rng.normal(size=(2, dimension))
+    truth = np.repeat(np.arange(len(sizes)), sizes)
+    X = centers[truth] + common[0] + noise * rng.normal(size=(len(truth), dimension))
+    return X, centers + common[1], truth
+
+
+def fit(X, texts, **params):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return HPL(**params).fit(X, np.full(len(X), -1), semantics=texts)
+
+
+def accuracy(sizes, **kwargs):
+    """Of the model, and of the most similar text as it is, over six draws."""
+    found = []
+    for seed in range(6):
+        X, texts, truth = pictures_and_texts(sizes, seed=seed, **kwargs)
+        plain = (unit_rows(X) @ unit_rows(texts).T).argmax(axis=1)
+        found.append([np.mean(fit(X, texts).transduction_ == truth), np.mean(plain == truth)])
+    return np.mean(found, axis=0)
+
+
+class TestTheGap:
+    def test_an_even_pool_is_centered_by_its_mean(self):
+        X, texts, _ = pictures_and_texts()
+        mean = unit_rows(X).mean(axis=0)
+        A = center_descriptions(texts, centered=True)
+        assert np.linalg.norm(mean_shift(unit_rows(X), mean, A)) < 0.02 * np.linalg.norm(mean)
+
+    @pytest.mark.parametrize("sizes", [UNEVEN, (40,) * 5 + (0,) * 25])
+    def test_it_is_that_of_a_pool_of_even_classes(self, sizes):
+        X, texts, truth = pictures_and_texts(sizes)
+        U = unit_rows(X)
+        there = np.unique(truth)
+        A = center_descriptions(texts, centered=True)
+        even = np.mean([U[truth == j].mean(axis=0) for j in there], axis=0)
+        found = center_metric(ArrayRows(X), texts, np.ones(len(texts), bool)).mean
+        # What the classes in the pool have in common with their descriptions alone is no gap either.
+        common = A[there].mean(axis=0)
+        even -= common * (even @ common) / max(common @ common, 1e-12)
+        found = found - common * (found @ common) / max(common @ common, 1e-12)
+        assert np.linalg.norm(found - even) < 0.5 * np.linalg.norm(U.mean(axis=0) - even) + 0.02
+
+    def test_uneven_pools_with_a_wide_gap(self):
+        model, plain = accuracy(UNEVEN, gap=5.0)
+        assert model > max(0.9, plain)
+
+    def test_a_gap_that_hides_all_texts_is_no_obstacle_where_classes_show(self):
+        model, plain = accuracy((30,) * 10, gap=10.0, noise=2.0)
+        assert model > 0.9
+        assert plain < 0.5
+
+    @pytest.mark.parametrize("sizes", [(300, *(0,) * 9), (290, *(1,) * 9), (150, 150, *(0,) * 8)])
+    def test_a_pool_of_one_class_or_two_is_labeled_as_texts_say(self, sizes):
+        model, plain = accuracy(sizes)
+        assert model >= plain - 0.02
+
+    def test_a_single_sample_gets_the_most_similar_text(self):
+        X, texts, _ = pictures_and_texts()
+        plain = (unit_rows(X) @ unit_rows(texts).T).argmax(axis=1)
+        assert [fit(X[i : i + 1], texts).transduction_[0] for i in range(0, 300, 30)] == plain[::30].tolist()
+
+    def test_the_user_hears_that_nothing_shows(self):
+        X, texts, _ = pictures_and_texts((60, *(0,) * 9))
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            HPL().fit(X, np.full(60, -1), semantics=texts)
+        assert any("one class or two" in str(warning.message) for warning in heard)
+        assert {warning.filename for warning in heard} == {__file__}
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_samples_that_are_all_alike_get_one_label(self, dtype):
+        X, texts, _ = pictures_and_texts()
+        same = np.repeat(X[:1], 5, axis=0).astype(dtype)
+        model = fit(same, texts)
+        assert len(set(model.transduction_.tolist())) == 1
+        assert model.transduction_.tolist() == model.predict(same).tolist()
+        assert np.isfinite(model.doubt_).all()
+
+    def test_noise_has_no_structure_and_classes_have(self):
+        rng = np.random.default_rng(0)
+        A = center_descriptions(rng.normal(size=(10, 64)), centered=True)
+        assert not has_structure(rng.normal(size=(500, 64)), A)
+        assert has_structure(3 * A[rng.integers(10, size=500)] + rng.normal(size=(500, 64)), A)
+
+    def test_own_votes_do_not_make_it_sure(self):
+        """Many labels are wrong, and the assignment's own temperature would hardly doubt them."""
+        X, texts, truth = pictures_and_texts((30,) * 30, noise=3.0)
+        model = fit(X, texts)
+        right, sure = np.mean(model.transduction_ == truth), model.label_distributions_.max(axis=1).mean()
+        assert right < 0.8
+        sharp = model._distributions(model.decision_function(X) / model.sharpness_ / model.temperature_)
+        assert sure < sharp.max(axis=1).mean() - 0.03
+
+
+class TestFewLabels:
+    """Classes with few labels are open to the pool, but those that stay seen must be able to teach."""
+
+    @staticmethod
+    def task(d=64, seed=0):
+        rng = np.random.default_rng(seed)
+        A = rng.normal(size=(28, 32))
+        truth = np.repeat(np.arange(28), 40)
+        X = (A @ rng.normal(size=(32, d)) / 32**0.5)[truth] + rng.normal(size=(1120, d))
+        return X, A, truth
+
+    @staticmethod
+    def labels(truth, few, many, classes):
+        y = np.full(len(truth), -1)
+        for j in range(20):
+            y[np.flatnonzero(truth == j)[: many if j < classes else few]] = j
+        return y
+
+    def right(self, X, y, A, truth):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = HPL(candidates="all").fit(X, y, semantics=A)
+        unseen = (y == -1) & (truth >= 20)
+        return np.mean(model.transduction_[unseen] == truth[unseen])
+
+    @pytest.mark.parametrize("classes", [1, 5, 10])
+    def test_more_labels_for_some_classes_do_no_harm(self, classes):
+        X, A, truth = self.task()
+        before = self.right(X, self.labels(truth, 8, 8, 0), A, truth)
+        assert self.right(X, self.labels(truth, 8, 12, classes), A, truth) > before - 0.06
+
+    def test_as_many_attributes_as_features_are_no_texts(self):
+        X, A, truth = self.task(d=32)
+        assert self.right(X, self.labels(truth, 8, 8, 0), A, truth) > 0.9
+
+    def test_texts_are_told_from_attributes_by_labeled_samples(self):
+        X, texts, truth = pictures_and_texts()
+        assert fit_their_texts(X, truth, texts)
+        assert not fit_their_texts(X, truth, np.random.default_rng(1).normal(size=texts.shape))
+        assert fit_their_texts(X[truth < 2], truth[truth < 2], texts)
