@@ -15,24 +15,32 @@ import numpy as np
 
 from superproto.errors import UserError
 from superproto.files import write_whole
-from superproto.hpl.objective.formulations import State
+from superproto.hpl.objective.state import Continuation, State
 from superproto.hpl.solver import SolverProgress
 
 _KEY = "superproto-checkpoint"
+_FIELDS = (*(name for name in State._fields if name != "continuation"), *Continuation._fields)
 _FREE = ("max_iter", "tol", "verbose", "callback", "checkpoint")
 
 
 class Checkpoint:
-    """The file of one fit."""
+    """The file of one fit; without a path nothing is read or written.
 
-    def __init__(self, path: str | os.PathLike[str], owner: str) -> None:
-        self.path = Path(path)
+    ``progress`` is where the fit stood, or None when there is no file yet. It is read before the first pass, so that a
+    wrong file is found early.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, owner: str) -> None:
+        self.path = None if path is None else Path(path)
         self.owner = owner
+        self.progress = self.read()
 
     def read(self) -> SolverProgress | None:
         """Where the fit stood, or None when there is no file yet."""
         from safetensors import SafetensorError, safe_open
 
+        if self.path is None:
+            return None
         if not self.path.parent.is_dir():
             # Before the first pass, not after the first iteration.
             raise UserError(f"{self.path} cannot be written: {self.path.parent} is no folder. Choose another place.")
@@ -49,7 +57,7 @@ class Checkpoint:
                 f"{self.path} is the checkpoint of another fit: other data, descriptions or parameters. "
                 "Delete it, or give checkpoint= another name."
             )
-        if {f"state.{name}" for name in State._fields} - set(arrays):
+        if {f"state.{name}" for name in _FIELDS} - set(arrays):
             raise UserError(f"{self.path} is the checkpoint of another version of superproto. Delete it.")
         return _progress(arrays)
 
@@ -57,12 +65,15 @@ class Checkpoint:
         """Replace the file; when that fails, the one before it is still there."""
         from safetensors.numpy import save
 
+        if self.path is None:
+            return
         with write_whole(self.path) as handle:
             handle.write(save(_arrays(progress), {_KEY: self.owner}))
 
     def remove(self) -> None:
         """The fit is over: a next one starts afresh."""
-        self.path.unlink(missing_ok=True)
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
 
 
 def signature(model: Any, init: Any) -> str:
@@ -85,7 +96,7 @@ def _content(value: Any) -> bytes:
 
 
 def _arrays(progress: SolverProgress) -> dict[str, Any]:
-    state = {f"state.{name}": np.asarray(value, order="C") for name, value in progress.state._asdict().items()}
+    state = {f"state.{name}": np.asarray(value, order="C") for name, value in _flat(progress.state).items()}
     return {
         **state,
         "objective": np.array(progress.objective, dtype=np.float64),
@@ -95,7 +106,15 @@ def _arrays(progress: SolverProgress) -> dict[str, Any]:
 
 
 def _progress(arrays: dict[str, Any]) -> SolverProgress:
-    fields = {name: arrays[f"state.{name}"] for name in State._fields}
-    state = State(**{name: value if value.ndim else value.item() for name, value in fields.items()})
+    values = {name: value if value.ndim else value.item() for name, value in arrays.items()}
+    fields = {name: values[f"state.{name}"] for name in _FIELDS}
+    continuation = Continuation(**{name: fields.pop(name) for name in Continuation._fields})
     converged, revived = arrays["ended"].tolist()
+    state = State(**fields, continuation=continuation)
     return SolverProgress(state, arrays["objective"].tolist(), bool(converged), revived, arrays["first_prototypes"])
+
+
+def _flat(state: State) -> dict[str, Any]:
+    """The fields of the state, those of its continuation beside the others."""
+    fields = state._asdict()
+    return {**fields, **fields.pop("continuation")._asdict()}

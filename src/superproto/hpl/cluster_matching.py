@@ -12,20 +12,62 @@ each other as the descriptions do not, are told apart by this and not by distanc
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import permutations
+
 import numpy as np
 from scipy import linalg
 
+from superproto.hpl.fit_data import FitData
+from superproto.hpl.objective.sphere import normalized
+from superproto.hpl.seen_classes import SeenClasses, inverse_kernel
 from superproto.samples.chunks import Array
 
+# Weight of the cluster that a class's few labels lie in, beside descriptions: they hardly count then.
+LABEL_COUNTS = 10.0
 # A swap that gains less than this share of the cost is rounding.
 SMALLEST_GAIN = 1e-9
 
 
-def relations(A: Array, ridge: float) -> Array:
-    """(C, C) G: the inverse of A A' + r I, r = ridge * mean diagonal."""
-    kernel = A @ A.T
-    kernel[np.diag_indices_from(kernel)] += ridge * np.trace(kernel) / len(kernel)
-    return np.asarray(linalg.inv(kernel, check_finite=False))
+@dataclass(frozen=True)
+class ClusterMatcher:
+    """What matches clusters with the candidates, which are n.
+
+    ``known`` (m, d) are prototypes of seen classes, ``predicted`` (n, d) of the candidates, ``labeled`` (n, d) means of
+    the candidates' few labeled samples, 0 where they have none. ``relations_of_known`` (m, m) and ``relations`` are
+    inverse kernels of the descriptions.
+    """
+
+    known: Array
+    predicted: Array
+    labeled: Array
+    relations_of_known: Array
+    relations: Array
+    compactness: float
+
+    @classmethod
+    def of(cls, data: FitData, seen: SeenClasses) -> ClusterMatcher:
+        """For all candidates."""
+        classes, A = data.candidates, data.descriptions
+        return cls(
+            known=seen.prototypes,
+            predicted=seen.predicted[classes],
+            labeled=data.sums[classes] / np.maximum(data.counts[classes, None], 1.0),
+            relations_of_known=inverse_kernel(seen.descriptions, seen.ridge),
+            relations=inverse_kernel(np.concatenate([seen.descriptions, A[classes]]), seen.ridge),
+            compactness=seen.compactness,
+        )
+
+    def match(self, sums: Array, changed: list[int]) -> Array:
+        """(n,) which of the clusters with these sums is each candidate; those that changed may begin exchanged."""
+        found = normalized(sums, self.predicted)
+        W = likeness(self.known, found, self.relations_of_known)
+        starts = []
+        for order in permutations(changed):
+            starts.append(np.arange(len(found)))
+            starts[-1][changed] = order
+        told = -LABEL_COUNTS * (self.labeled @ found.T) / self.compactness
+        return best_matching(self.relations, W, told, starts)
 
 
 def likeness(known: Array, found: Array, relations_of_known: Array) -> Array:

@@ -1,11 +1,12 @@
-"""FIT, PREDICT: the estimator. It checks, calls the solver, stores what was learned, and warns of doubtful labels."""
+"""The estimator HPL: parameters, a fit that calls one function after the other, stored attributes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -15,15 +16,21 @@ from sklearn.utils.validation import check_is_fitted
 from superproto.errors import UserError
 from superproto.estimator.base import NEGLIGIBLE, ZeroShotEstimator, ask_chunk, taken
 from superproto.estimator.validation import Problem
-from superproto.hpl.assembly import Assembly
 from superproto.hpl.checkpoint import Checkpoint, signature
-from superproto.hpl.objective.formulations import State
+from superproto.hpl.composition import build_objective, class_shares, scoring
+from superproto.hpl.constants import Constants
+from superproto.hpl.fit_data import FitData
+from superproto.hpl.objective.state import Objective, State
 from superproto.hpl.parameters import check_parameters, is_unit, with_few_labels_as_unseen
-from superproto.hpl.refinement import refine, release_absent_classes
-from superproto.hpl.several_prototypes import divide_classes, divided_model, merge_prototypes
+from superproto.hpl.pool_diagnosis import diagnose_pool
+from superproto.hpl.refinement import refine
+from superproto.hpl.seen_classes import SeenClasses
+from superproto.hpl.several_prototypes import divide_classes, merge_prototypes
 from superproto.hpl.solver import Iteration, Outcome, Schedule, best_start, minimize, progress_callback
-from superproto.hpl.uncertainty import choose_informative, measure_uncertainty
+from superproto.hpl.start import continue_from, first_state, possible_starts
+from superproto.hpl.uncertainty import Uncertainty, choose_informative, measure_uncertainty
 from superproto.hpl.user_warnings import warn_user
+from superproto.hpl.weights import choose_weights
 from superproto.samples.centering import fit_their_texts
 from superproto.samples.chunks import Array, ArrayRows, gather, rows_of
 from superproto.samples.progress import print_line, with_progress
@@ -39,12 +46,9 @@ PUBLISHED: dict[str, Any] = {
     "whiten": False,
     "discriminative_weight": 1.0,
     "alignment_scale": None,
-    "code_ridge": 0.0,
     "prior": None,
     "temperature": 0.0,
-    "own_vote": 1.0,
     "n_prototypes": 1,
-    "mend": False,
 }
 
 
@@ -105,28 +109,16 @@ class HPL(ZeroShotEstimator):
         On the sphere, or where the objective puts them (the paper).
     temperature : float, default=0.03
         Softness of the assignment of pool samples, in units of how compact the seen classes are; 0 is a hard one.
-    relaxation : float in [0, 1), default=0.9
-        How firmly class sizes are held to the prior: 0 not at all, near 1 exactly. An estimated prior holds them so
-        only until few labels change, and then as firmly as the sizes found without it bear out.
-    own_vote : float in [0, 1], default=0.0
-        How much of its own pull on a prototype a pool sample may feel when it is assigned. 1: all of it, as in K-means;
-        guesses then confirm themselves. In the generalized setting the advantage of unseen classes makes up for it.
-    code_ridge : float, default=0.3
-        Added to the code's least squares. Larger: codes lean on more super-prototypes, each a little.
     n_prototypes : "auto" or int, default="auto"
         Prototypes of an unseen class. "auto": as many as its samples ask for by an information criterion, mostly one.
-    mend : bool, default=True
-        Then rename clusters or cut them otherwise where their likeness to each other asks for it, fit again from there,
-        eight times at most, and keep what lowers the objective. At last go on without insisting on candidates that seem
-        to be missing, three times at most. False: one fit.
     verbose : int, default=0
         1: lines on standard error about long passes and each outer iteration, with the time that is left.
     callback : callable or None, default=None
-        Called with a ``Sweep`` (iteration, objective, labels_changed, state) after each outer iteration, but not those
-        of the fits that ``mend`` tries.
+        Called with an ``Iteration`` (iteration, objective, labels_changed, state) after each outer iteration, but not
+        those of the fits that a refinement tries.
     checkpoint : path or None, default=None
         File that keeps the last outer iteration: an interrupted fit, run again, goes on from there and ends as if
-        it had not been interrupted; fits that ``mend`` tries are done again. It is removed when the fit is over.
+        it had not been interrupted; fits that a refinement tries are done again. It is removed when the fit is over.
 
     Attributes
     ----------
@@ -173,6 +165,7 @@ class HPL(ZeroShotEstimator):
     """
 
     method_key = "hpl"
+    constants: ClassVar[Constants] = Constants()
 
     def __init__(
         self,
@@ -195,11 +188,7 @@ class HPL(ZeroShotEstimator):
         prior: Any = "estimated",
         prototypes: str = "unit",
         temperature: float = 0.03,
-        relaxation: float = 0.9,
-        own_vote: float = 0.0,
-        code_ridge: float = 0.3,
         n_prototypes: Any = "auto",
-        mend: bool = True,
         verbose: int = 0,
         callback: Callable[[Iteration], None] | None = None,
         checkpoint: Any = None,
@@ -223,14 +212,15 @@ class HPL(ZeroShotEstimator):
         self.prior = prior
         self.prototypes = prototypes
         self.temperature = temperature
-        self.relaxation = relaxation
-        self.own_vote = own_vote
-        self.code_ridge = code_ridge
         self.n_prototypes = n_prototypes
-        self.mend = mend
         self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
+
+    @classmethod
+    def with_constants(cls, **changes: Any) -> type[HPL]:
+        """The class with other hand-set numbers of :class:`Constants`, for an ablation; its models cannot be saved."""
+        return type(cls.__name__, (cls,), {"constants": replace(cls.constants, **changes)})
 
     @classmethod
     def as_published(cls, **overrides: Any) -> HPL:
@@ -243,50 +233,49 @@ class HPL(ZeroShotEstimator):
         ``init``, if given, is used for this fit in place of the parameter: an earlier model to go on from.
         """
         X, problem = self._check(X, y, semantics, class_names)
-        X = with_progress(X) if self.verbose else X
-        task = with_few_labels_as_unseen(problem, partial(self._in_one_space, X, problem)) if is_unit(self) else problem
-        choices = check_parameters(self, task, self.init if init is None else init)
-        kept = None if self.checkpoint is None else Checkpoint(self.checkpoint, signature(self, choices.init))
-        resumed = None if kept is None else kept.read()
-        self._store_classes(problem)
+        task = with_few_labels_as_unseen(problem, partial(self._in_one_space, X, problem), is_unit(self))
+        params = check_parameters(self, task, self.init if init is None else init)
+        checkpoint = Checkpoint(self.checkpoint, signature(self, params.init))
         self.metric_ = self._metric(X, task)
-        assembly = Assembly(choices, rows_of, X, task, self.metric_)
-        keep = None if kept is None else kept.write
-        first = best_start(assembly.model, assembly.first_states(), self._schedule())
-        outcome = minimize(assembly.model, first, self._schedule(), self._reporter(), keep, resumed)
-        outcome = self._mended(assembly, outcome)
-        outcome, parents = self._divide(outcome, assembly, choices.n_prototypes)
-        self._store(outcome, assembly, parents)
-        self._learn_doubt(X, task, outcome.state, assembly, parents)
-        labels = self._label_pool(X, problem)
-        self.doubt_ = self._doubt_of_samples(problem, labels)
+        data = FitData.of(X, task, self.metric_, center=params.unit)
+        seen = SeenClasses.of(data, params.unit, params.temperature)
+        fresh = first_state(data, seen.predicted, params)
+        start = continue_from(fresh, params.init, data, params.unit)
+        pool = diagnose_pool(data, seen, params.soft, params.estimates_prior, params.seed or 0)
+        weights = choose_weights(data, seen, pool, params)
+        objective, start = build_objective(data, seen, start, pool, weights, params)
+        start = best_start(objective, possible_starts(objective, start, data, weights), self._schedule())
+        outcome = minimize(objective, start, self._schedule(), self._reporter(), checkpoint.write, checkpoint.progress)
+        objective, outcome = refine(objective, outcome, data, seen, fresh, pool, weights, params, self._refit)
+        objective, outcome, parents = self._with_several_prototypes(objective, outcome, data, params.n_prototypes)
+        self._store(objective, outcome, parents, data, pool.evenness, seen.temperature)
+        self._store_answers(X, problem, measure_uncertainty(data, seen, outcome.state, parents, self._class_scores))
+        checkpoint.remove()
         warn_user(self, problem)
-        if kept is not None:
-            kept.remove()
         return self
 
-    def _mended(self, assembly: Assembly, outcome: Outcome) -> Outcome:
-        """After further fits, of which a callback is not told: not all of them are kept."""
+    def _check(self, X: Any, y: Any, semantics: Any, class_names: Any) -> tuple[Any, Problem]:
+        """Checked input, with progress on standard error if that was asked for."""
+        X, problem = super()._check(X, y, semantics, class_names)
+        self._store_classes(problem)
+        return with_progress(X) if self.verbose else X, problem
 
-        def fit(state: State) -> Outcome:
-            if self.verbose:
-                print_line("another fit, to mend names and cuts of clusters or to do without some")
-            return minimize(
-                assembly.model,
-                state,
-                self._schedule(),
-                progress_callback(self.max_iter, None) if self.verbose else None,
-            )
+    def _refit(self, objective: Objective, state: State) -> Outcome:
+        """A further fit, of which a callback is not told: not all of them are kept."""
+        if self.verbose:
+            print_line("another fit, to refine the matching and division of clusters")
+        report = progress_callback(self.max_iter, None) if self.verbose else None
+        return minimize(objective, state, self._schedule(), report)
 
-        return release_absent_classes(assembly, refine(assembly, outcome, fit), fit) if self.mend else outcome
-
-    def _divide(self, outcome: Outcome, assembly: Assembly, number: int | None) -> tuple[Outcome, Array]:
+    def _with_several_prototypes(
+        self, objective: Objective, outcome: Outcome, data: FitData, number: int | None
+    ) -> tuple[Objective, Outcome, Array]:
         """Go on with several prototypes for the classes whose samples ask for it; (C',) whose prototype each is."""
-        found = divide_classes(assembly, outcome.state, number) if assembly.is_soft else None
+        found = divide_classes(objective, outcome.state, data, number)
         if found is None:
-            return outcome, np.arange(assembly.problem.n_classes)
-        parents, first = found
-        return minimize(divided_model(assembly, parents), first, self._schedule(), self._reporter()), parents
+            return objective, outcome, np.arange(data.n_classes)
+        parents, divided, first = found
+        return divided, minimize(divided, first, self._schedule(), self._reporter()), parents
 
     def most_informative(self, n: int) -> Array:
         """(n,) rows of the fitted X whose labels would help most: typical samples of the most doubtful clusters.
@@ -332,13 +321,13 @@ class HPL(ZeroShotEstimator):
         known = np.flatnonzero(~problem.asked)
         return self._is_shared(problem) and fit_their_texts(taken(X, known), problem.labels[known], problem.semantics)
 
-    def _learn_doubt(self, X: Any, problem: Problem, state: State, assembly: Assembly, parents: Array) -> None:
-        """How sharp probabilities are, and how far each class's name can be trusted."""
-        if assembly.is_soft:
-            found = measure_uncertainty(assembly, merge_prototypes(state, parents), self._class_scores)
-            self.sharpness_, self.class_doubt_ = found.sharpness, found.by_class
-        else:
-            self.sharpness_, self.class_doubt_ = self._fit_sharpness(X, problem), np.zeros(problem.n_classes)
+    def _store_answers(self, X: Any, problem: Problem, found: Uncertainty | None) -> None:
+        """Labels, probabilities and uncertainty; ``found`` is None where the assignment is hard."""
+        if found is None:
+            found = Uncertainty(self._fit_sharpness(X, problem), np.zeros(problem.n_classes))
+        self.sharpness_, self.class_doubt_ = found.sharpness, found.by_class
+        labels = self._label_pool(X, problem)
+        self.doubt_ = self._doubt_of_samples(problem, labels)
 
     def _doubt_of_samples(self, problem: Problem, labels: Array) -> Array:
         """(N,) 1 - c P(label) P(the label's class was found); 0 where the label was given.
@@ -388,18 +377,20 @@ class HPL(ZeroShotEstimator):
     def _reporter(self) -> Callable[[Iteration], None] | None:
         return progress_callback(self.max_iter, self.callback) if self.verbose else self.callback
 
-    def _store(self, outcome: Outcome, assembly: Assembly, parents: Array) -> None:
-        whole = merge_prototypes(outcome.state, parents)
+    def _store(
+        self, objective: Objective, outcome: Outcome, parents: Array, data: FitData, evenness: float, temperature: float
+    ) -> None:
+        whole, continuation = merge_prototypes(outcome.state, parents), outcome.state.continuation
         self.visual_prototypes_ = whole.P
         self.codes_ = whole.Z
         self.visual_super_prototypes_ = whole.D_v
         self.semantic_super_prototypes_ = whole.D_c
         self.objective_ = np.array(outcome.objective)
         self.n_iter_ = len(outcome.objective)
-        self.scoring_prototypes_, self.class_bias_ = assembly.scoring(outcome.state, parents)
-        self.class_prior_ = assembly.class_prior(whole)
+        self.scoring_prototypes_, self.class_bias_ = scoring(objective, outcome.state)
+        self.class_prior_ = class_shares(whole, data.allowed, data.pool is not None)
         self.prototype_classes_ = parents
-        self.temperature_ = assembly.temperature
-        self.hold_ = outcome.state.hold if outcome.state.settled else 0.0
-        self.missing_ = assembly.model.given.held & ~assembly.problem.seen
-        self.evenness_ = assembly.presence.evenness
+        self.temperature_ = temperature
+        self.hold_ = continuation.prior_strength if continuation.settled else 0.0
+        self.missing_ = objective.given.held[: data.n_classes] & ~data.seen
+        self.evenness_ = evenness

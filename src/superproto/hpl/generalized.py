@@ -1,100 +1,29 @@
-"""ASSEMBLE, generalized: the handicap of classes whose prototypes are predicted, among classes that were seen.
+"""The generalized setting: the bias of classes whose prototypes are predicted, when seen classes compete.
 
-Seen classes keep the prototypes that their labels gave them. Unseen ones get an advantage, learned from the labeled
-rows alone, which shrinks as the pool places their prototypes (:mod:`superproto.solver.calibration`).
+Prototypes of seen classes are means of labeled samples, those of unseen classes predictions, so at equal merit the seen
+ones win. How much is learned from the labeled samples alone: each of them plays a seen sample once (its class mean
+without it) and an unseen one once (its class predicted from the description without the class). Seen classes keep the
+prototypes that their labels gave them. The advantage of unseen ones shrinks as unlabeled samples place their
+prototypes.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import softmax
 
-from superproto.hpl.objective.formulations import Formulation, State
-from superproto.hpl.objective.sphere import normalized
+from superproto.hpl.fit_data import FitData
+from superproto.hpl.objective.sphere import SphereEncoding, normalized
+from superproto.hpl.objective.state import Objective, State
+from superproto.hpl.seen_classes import SeenClasses
+from superproto.hpl.weights import Weights
 from superproto.samples.chunks import Array
-from superproto.samples.whitened import evenly_spread_rows
-
-if TYPE_CHECKING:
-    from superproto.hpl.assembly import Assembly
+from superproto.samples.whitened import WhitenedSamples, evenly_spread_rows
 
 CALIBRATION_ROWS = 4000
-
-
-class LeftOut(NamedTuple):
-    """Labeled samples of seen classes, some thousands, with the prototype that their class has without them.
-
-    ``own`` (n, d) is that prototype; ``prototypes`` (m, d) are those of all seen classes.
-    """
-
-    labeled: LabeledRows
-    own: Array
-    prototypes: Array
-
-    def scores(self) -> Array:
-        """(n, m) cosines with the seen classes' prototypes, each row taken out of its own class and of the metric."""
-        scores, own = left_out_cosines(self.labeled, self.prototypes, self.own)
-        scores[np.arange(len(scores)), self.labeled.classes] = own
-        return scores
-
-
-def left_out(assembly: Assembly, number: int = CALIBRATION_ROWS) -> LeftOut:
-    """So many labeled rows of seen classes at most, evenly spread."""
-    seen, counts, sums = assembly.problem.seen, assembly.counts, assembly.sums
-    known = np.flatnonzero(seen[assembly.labels])
-    chosen = known[evenly_spread_rows(len(known), number)]
-    classes = (np.cumsum(seen) - 1)[assembly.labels[chosen]]
-    lengths = assembly.labeled.lengths()[chosen]
-    rows = assembly.labeled.some(chosen).materialize().astype(np.float64)
-    plain = assembly.labeled.plain_sums(assembly.labels, assembly.problem.n_classes)
-    labeled = LabeledRows(
-        rows * lengths[:, None], classes, plain[seen] / counts[seen, None], counts[seen],
-        whitened=assembly.labeled.metric.mean is not None,
-    )  # fmt: skip
-    return LeftOut(labeled, normalized(sums[seen][classes] - rows, rows), assembly.seen_prototypes)
-
-
-def estimate_unseen_advantage(assembly: Assembly) -> float:
-    """b0: what a predicted prototype lacks against a learned one, from the labeled rows alone."""
-    seen, rows = assembly.problem.seen, left_out(assembly)
-    return unseen_advantage(
-        rows.labeled, assembly.start.P[seen], assembly.start.P[~seen], rows.own,
-        assembly.predicted_left_out[rows.labeled.classes],
-    )  # fmt: skip
-
-
-def settle(assembly: Assembly, model: Formulation) -> tuple[Formulation, State]:
-    """Stage 0: find the unseen share at the start; then fix pull and advantage of the unseen classes."""
-    given, problem, state = model.given, assembly.problem, assembly.start
-    if assembly.pool is None:
-        return model, state
-    for _ in range(3):
-        state = model.assign(state)
-    unseen = ~problem.seen & problem.allowed
-    evidence = float(state.masses[unseen].sum()) / int(unseen.sum()) * assembly.compactness
-    pull = assembly.evidence.pull(evidence)
-    b0 = float(given.offset[unseen][0])
-    offset = given.offset.copy()
-    offset[unseen] = settled_advantage(b0, pull, evidence, _own_share(assembly, state, given.offset))
-    lengths = np.linalg.norm(state.Z @ state.D_v, axis=1)
-    kappa = np.where(unseen, pull / np.maximum(lengths, 1e-3), given.kappa)
-    first = assembly.start._replace(prior=state.prior, log_scaling=state.log_scaling)
-    return assembly.formulation(replace(given, offset=offset, kappa=kappa)), first
-
-
-def _own_share(assembly: Assembly, state: State, offset: Array) -> float:
-    """sum Q^2 / sum Q over the unseen columns: how sure a sample taken for unseen is of its class."""
-    assert assembly.pool is not None
-    columns = np.flatnonzero(assembly.problem.allowed)
-    some = assembly.pool.some(evenly_spread_rows(assembly.pool.n, CALIBRATION_ROWS))
-    scores = some.scores(state.P[columns]) + offset[columns]
-    Q = softmax(scores / assembly.temperature + state.log_scaling, axis=1)
-    Q = Q[:, ~assembly.problem.seen[columns]]
-    return float((Q**2).sum() / max(float(Q.sum()), 1e-12))
-
-
 GRID = np.arange(0.0, 0.3, 0.005)
 
 
@@ -145,6 +74,90 @@ def unseen_advantage(labeled: LabeledRows, P_s: Array, P_u: Array, own_seen: Arr
     as_unseen = [weight @ ((predicted > unseen) & (predicted + b > other)) for b in GRID]
     product, total = np.multiply(as_seen, as_unseen), np.add(as_seen, as_unseen)
     return float(GRID[np.argmax(product / np.maximum(total, 1e-12))])
+
+
+class LeftOut(NamedTuple):
+    """Labeled samples of seen classes, some thousands, with the prototype that their class has without them.
+
+    ``own`` (n, d) is that prototype; ``prototypes`` (m, d) are those of all seen classes.
+    """
+
+    labeled: LabeledRows
+    own: Array
+    prototypes: Array
+
+    def scores(self) -> Array:
+        """(n, m) cosines with the seen classes' prototypes, each row taken out of its own class and of the metric."""
+        scores, own = left_out_cosines(self.labeled, self.prototypes, self.own)
+        scores[np.arange(len(scores)), self.labeled.classes] = own
+        return scores
+
+
+def leave_out(data: FitData, prototypes: Array, number: int = CALIBRATION_ROWS) -> LeftOut:
+    """So many labeled samples of seen classes at most, evenly spread; ``prototypes`` (m, d) of these classes."""
+    seen, counts, sums = data.seen, data.counts, data.sums
+    known = np.flatnonzero(seen[data.labels])
+    chosen = known[evenly_spread_rows(len(known), number)]
+    classes = (np.cumsum(seen) - 1)[data.labels[chosen]]
+    lengths = data.labeled.lengths()[chosen]
+    rows = data.labeled.some(chosen).materialize().astype(np.float64)
+    plain = data.labeled.plain_sums(data.labels, data.n_classes)
+    labeled = LabeledRows(
+        rows * lengths[:, None], classes, plain[seen] / counts[seen, None], counts[seen],
+        whitened=data.labeled.metric.mean is not None,
+    )  # fmt: skip
+    return LeftOut(labeled, normalized(sums[seen][classes] - rows, rows), prototypes)
+
+
+def first_offset(data: FitData, seen: SeenClasses, advantage: Array, P: Array, soft: bool) -> Array:
+    """(C,) what is added to scores at the start: the diagnosed ``advantage`` (c,) of candidates.
+
+    Where seen classes compete, what a predicted prototype lacks against a learned one, from the labeled samples alone.
+    ``P`` (C, d) are the prototypes of the start.
+    """
+    offset = np.zeros(data.n_classes)
+    offset[data.allowed] = advantage
+    if soft and data.generalized:
+        rows, mask = leave_out(data, seen.prototypes), data.seen
+        own_predicted = seen.left_out[rows.labeled.classes]
+        offset[~mask] = unseen_advantage(rows.labeled, P[mask], P[~mask], rows.own, own_predicted)
+    return offset
+
+
+def settle_unseen_share(
+    objective: Objective, start: State, data: FitData, weights: Weights, compactness: float
+) -> tuple[Objective, State]:
+    """Find the share of unseen classes at the start; then fix weight and advantage of their prototypes.
+
+    The same objective and start outside the generalized setting.
+    """
+    encoding, pool = objective.encoding, data.pool
+    if not isinstance(encoding, SphereEncoding) or encoding.temperature == 0 or pool is None or not data.generalized:
+        return objective, start
+    given, state = objective.given, start
+    for _ in range(3):
+        state = encoding.assign(state)
+    unseen = ~data.seen & data.allowed
+    effective = float(state.masses[unseen].sum()) / int(unseen.sum()) * compactness
+    weight = weights.of_description(effective)
+    offset, b0 = given.offset.copy(), float(given.offset[unseen][0])
+    own_share = _own_share(encoding, state, pool)
+    offset[unseen] = settled_advantage(b0, weight, effective, own_share)
+    lengths = np.linalg.norm(state.Z @ state.D_v, axis=1)
+    kappa = np.where(unseen, weight / np.maximum(lengths, 1e-3), given.kappa)
+    first = start._replace(prior=state.prior, log_scaling=state.log_scaling)
+    return objective.with_given(replace(given, offset=offset, kappa=kappa)), first
+
+
+def _own_share(encoding: SphereEncoding, state: State, pool: WhitenedSamples) -> float:
+    """sum Q^2 / sum Q over the unseen columns: how sure a sample taken for unseen is of its class."""
+    given = encoding.given
+    columns = np.flatnonzero(given.allowed)
+    some = pool.some(evenly_spread_rows(pool.n, CALIBRATION_ROWS))
+    scores = some.scores(state.P[columns]) + given.offset[columns]
+    Q = softmax(scores / encoding.temperature + state.log_scaling, axis=1)
+    Q = Q[:, ~given.seen[columns]]
+    return float((Q**2).sum() / max(float(Q.sum()), 1e-12))
 
 
 def settled_advantage(b0: float, kappa: float, evidence: float, own_share: float) -> float:

@@ -1,4 +1,4 @@
-"""CHECK: an estimator's parameters, in the solver's terms, or a sentence about the one that cannot be."""
+"""The user's parameters, checked, in the solver's terms."""
 
 from __future__ import annotations
 
@@ -29,24 +29,30 @@ _OPTIONS = {
 
 @dataclass(frozen=True)
 class Parameters:
-    """The estimator's parameters in the solver's terms."""
+    """The estimator's parameters and the constants of the model in the solver's terms.
+
+    ``soft``: unit prototypes and a soft assignment; ``estimates_prior``: the class prior is found from the samples.
+    """
 
     beta: float
     lam: float
     gamma: float
     q: int
-    bidirectional: bool
+    two_way: bool
     unit: bool
+    soft: bool
     init: Any
     alternate: bool
     dictionary_solver: str
     discriminative: float
     alignment_scale: float | None
     prior: Any
+    estimates_prior: bool
     temperature: float
     relaxation: float
     own_vote: float
     code_ridge: float
+    refine: bool
     n_prototypes: int | None
     seed: int | None
 
@@ -58,23 +64,27 @@ def check_parameters(model: Any, problem: Problem, init: Any) -> Parameters:
         value = init if name == "init" else getattr(model, name)
         if isinstance(value, str) and value not in known:
             raise UserError(f"{name} is '{value}', but it is one of {', '.join(known)}.")
+    unit, constants = is_unit(model), model.constants
     return Parameters(
         beta=model.rho / (1 - model.rho),
         lam=model.omega / (1 - model.omega),
         gamma=model.alpha / (1 - model.alpha),
         q=_number_of_super_prototypes(model.theta, problem),
-        bidirectional=model.variant == "hpl1",
-        unit=is_unit(model),
+        two_way=model.variant == "hpl1",
+        unit=unit,
+        soft=unit and model.temperature > 0,
         init=init,
         alternate=model.alternate,
         dictionary_solver=model.dictionary_solver,
         discriminative=float(model.discriminative_weight),
         alignment_scale=model.alignment_scale,
         prior=model.prior,
+        estimates_prior=isinstance(model.prior, str) and model.prior == "estimated",
         temperature=float(model.temperature),
-        relaxation=float(model.relaxation),
-        own_vote=float(model.own_vote),
-        code_ridge=float(model.code_ridge),
+        relaxation=constants.relaxation,
+        own_vote=constants.own_vote,
+        code_ridge=constants.code_ridge if unit else 0.0,
+        refine=constants.refine,
         n_prototypes=_number_of_prototypes(model.n_prototypes),
         seed=_seed(model.random_state),
     )
@@ -85,14 +95,14 @@ def is_unit(model: Any) -> bool:
     return bool(model.prototypes == "unit" and model.variant == "hpl")
 
 
-def with_few_labels_as_unseen(problem: Problem, in_one_space: Callable[[], bool]) -> Problem:
+def with_few_labels_as_unseen(problem: Problem, in_one_space: Callable[[], bool], unit: bool) -> Problem:
     """The problem with hardly labeled candidates counted as unseen: their few labels help, the pool still places them.
 
     With more than ten labels a class is as good as seen: its prototype is theirs. Seen classes teach what descriptions
     mean, so half as many of them as are opened must be left; or none, where descriptions are prototypes themselves.
     """
     counts = np.bincount(problem.labels[~problem.asked], minlength=problem.n_classes)
-    if not problem.described or not problem.seen.any():
+    if not unit or not problem.described or not problem.seen.any():
         return problem
     opened = problem.seen & problem.allowed & (counts <= FEW_LABELS)
     seen = problem.seen & ~opened
@@ -119,25 +129,22 @@ def shares_given(prior: Any, allowed: Array) -> Array:
 
 
 def _check_numbers(model: Any) -> None:
-    for name in ("rho", "omega", "alpha", "relaxation"):
+    for name in ("rho", "omega", "alpha"):
         value = getattr(model, name)
         if not (isinstance(value, Real) and 0 <= float(value) < 1):
             raise UserError(f"{name} is {value!r}, but it must be at least 0 and below 1.")
-    if not (isinstance(model.own_vote, Real) and 0 <= float(model.own_vote) <= 1):
-        raise UserError(f"own_vote is {model.own_vote!r}, but it must be between 0 and 1.")
-    for name in ("temperature", "discriminative_weight", "alignment_scale", "code_ridge", "tol"):
+    for name in ("temperature", "discriminative_weight", "alignment_scale", "tol"):
         value = getattr(model, name)
         if value is None and name == "alignment_scale":
             continue
         if not (isinstance(value, Real) and 0 <= float(value) < np.inf):
             raise UserError(f"{name} is {value!r}, but it must be a finite number of at least 0.")
-    for name in ("alternate", "mend"):
-        if not isinstance(getattr(model, name), (bool, np.bool_)):
-            raise UserError(f"{name} is {getattr(model, name)!r}, but it must be True or False.")
+    if not isinstance(model.alternate, (bool, np.bool_)):
+        raise UserError(f"alternate is {model.alternate!r}, but it must be True or False.")
     if not isinstance(model.max_iter, Integral) or model.max_iter < 1:
         raise UserError(f"max_iter is {model.max_iter!r}, but it must be a whole number of at least 1.")
     if model.callback is not None and not callable(model.callback):
-        raise UserError(f"callback is {model.callback!r}, but it must be a function of a Sweep, or None.")
+        raise UserError(f"callback is {model.callback!r}, but it must be a function of an Iteration, or None.")
 
 
 def _number_of_super_prototypes(theta: float | None, problem: Problem) -> int:

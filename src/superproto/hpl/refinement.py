@@ -1,46 +1,83 @@
-"""MEND: what the end of a fit shows to be wrong, put right by further fits; the objective is that of the last one kept.
+"""Refinement of a converged fit; the objective is that of the last fit that is kept.
 
-Names: clusters that describe each other's class swap names (:mod:`superproto.hpl.cluster_matching`). Cuts: one
-cluster holds two classes while another class is cut in two; a step of one sample's label never leaves that. So the two clusters that
-lose least are made one, the one that gains most is cut in two, the names are found again, and the fit goes on from
-there. New names are kept if the objective is lower, new cuts if it is by a share of what an average class has.
+Matching: clusters that fit each other's description swap classes (:mod:`superproto.hpl.cluster_matching`). Splitting
+and merging: one cluster holds two classes while another class is cut in two; no step of one sample's label leaves that.
+So the two clusters that lose least are merged, the one that gains most is split, the clusters are matched again, and
+the fit goes on from there. A new matching is kept if the objective is lower, a new division if it is lower by a share
+of what an average class contributes.
+
+Absent classes: the prior gives every candidate its share of the samples, also one that is not there: it then holds a
+piece of another class, whose samples are hardly more like each other than they are like the samples of another cluster.
+Such candidates lose their promised share. Where their samples are even more like those of another cluster after that,
+the class goes back to its description: it may still win samples, but they do not move it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from itertools import permutations
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from superproto.hpl.cluster_matching import best_matching, likeness, relations
-from superproto.hpl.objective.formulations import State
-from superproto.hpl.objective.sphere import Spherical, normalized
-from superproto.hpl.several_prototypes import halves, rows_to_inspect
+from superproto.hpl.cluster_matching import ClusterMatcher
+from superproto.hpl.fit_data import FitData
+from superproto.hpl.objective.sphere import SphereEncoding, normalized
+from superproto.hpl.objective.state import Given, Objective, State
+from superproto.hpl.parameters import Parameters
+from superproto.hpl.pool_diagnosis import PoolDiagnosis
+from superproto.hpl.seen_classes import SeenClasses
+from superproto.hpl.several_prototypes import rows_to_inspect, split_in_two
 from superproto.hpl.solver import Outcome
+from superproto.hpl.weights import Weights
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import sums_by_class
+from superproto.samples.whitened import WhitenedSamples
 
-if TYPE_CHECKING:
-    from superproto.hpl.assembly import Assembly
-
-Refit = Callable[[State], Outcome]
+Refit = Callable[[Objective, State], Outcome]
 # Set on validation classes of the four packs (docs/decisions.md, 23).
 LEAST_GAIN, LEAST_PROSPECT = 0.05, 0.025
 ENOUGH = 0.9
 TRIALS = 3
 # What descriptions leave unexplained is not to be learned from a handful of classes.
 LEAST_SEEN = 15
-# What the cluster that its few labels lie in is worth to a class's name, beside descriptions: they hardly count then.
-LABEL_COUNTS = 10.0
-# Names of more classes take longer than the fit.
+# Matching more classes takes longer than the fit.
 MOST_CLASSES = 1000
+# Coherence in lengths of a seen class's mean; set on validation classes (docs/decisions.md, 25).
+DOUBTFUL, APART = 0.1, 0.0
+RELEASE_ROUNDS = 3
+# A single one is found now and then in a full pool too.
+LEAST_DOUBTFUL = 2
 
 
-class _Move(NamedTuple):
-    """Clusters ``changed`` = a, b, c with sums (n, d): a and b are joined, c is cut into ``parts`` (2, d).
+def refine(
+    objective: Objective, outcome: Outcome, data: FitData, seen: SeenClasses, fresh: State,
+    pool: PoolDiagnosis, weights: Weights, params: Parameters, refit: Refit,
+) -> tuple[Objective, Outcome]:  # fmt: skip
+    """The objective and outcome after the changes that pay; ``refit`` goes on from a state.
+
+    ``fresh`` is a first state, without an earlier model. Nothing is tried where the objective cannot tell: seen classes
+    compete, too few classes are seen, the pool looks uneven or is small, or the assignment is hard.
+    """
+    encoding = objective.encoding
+    if not params.refine or data.pool is None or not isinstance(encoding, SphereEncoding) or encoding.temperature == 0:
+        return objective, outcome
+    told = data.described and len(seen.prototypes) >= LEAST_SEEN and not data.seen_compete
+    if not told or pool.evenness < 1 or weights.sample_share < ENOUGH:
+        return objective, outcome
+    if score_weight(encoding.given) > 0 and params.discriminative == 0 and data.n_classes <= MOST_CLASSES:
+        search = ClusterSearch(
+            objective, data.pool, data.candidates, seen.predicted[data.candidates], fresh, weights.expected,
+            matcher=ClusterMatcher.of(data, seen), refit=refit,
+        )  # fmt: skip
+        outcome = search.improve(outcome)
+    insists = encoding.estimates_prior and encoding.relaxation > 0
+    candidates = data.allowed & (data.counts == 0) & insists
+    return release_absent_classes(objective, outcome, np.asarray(candidates), data.pool, seen, fresh, refit)
+
+
+class Move(NamedTuple):
+    """Clusters ``changed`` = a, b, c with sums (n, d): a and b are merged, c is split into ``parts`` (2, d).
 
     ``gain`` is what the lengths of all sums gain together.
     """
@@ -57,103 +94,94 @@ class _Move(NamedTuple):
         return sums
 
 
-def refine(assembly: Assembly, outcome: Outcome, fit: Refit) -> Outcome:
-    """The outcome after the moves that pay; ``fit`` goes on from a state, at most 2 + 2 TRIALS times."""
-    movable = _movable(assembly)
-    if len(movable) < 2 or not (_misnamed(assembly, outcome, movable) or _moves(assembly, outcome, movable)):
-        return outcome
-    # A second fit from the same clusters may gain as well: what is new has to do better than that.
-    again = fit(_moved_clusters(assembly, outcome, movable, outcome.state.sums[movable]))
-    outcome = again if _gain(assembly, outcome, again) > 0 else outcome
-    outcome = _named(assembly, outcome, movable, fit)
-    moves = _moves(assembly, outcome, movable)
-    for _ in range(TRIALS):
-        if not moves:
-            break
-        trial = _tried(assembly, outcome, moves.pop(0), movable, fit)
-        if _gain(assembly, outcome, trial) > LEAST_GAIN:
-            outcome, moves = trial, _moves(assembly, trial, movable)
-    return outcome
+@dataclass(frozen=True)
+class ClusterSearch:
+    """Tries other matchings and divisions of the clusters of some ``classes``, and keeps what lowers the objective.
 
-
-def _movable(assembly: Assembly) -> Array:
-    """Unseen candidates, where descriptions and enough seen classes tell names and all candidates seem to be there.
-
-    None where seen classes are candidates too: which unseen ones are there is not known then. Nor where the objective
-    cannot tell: it leaves the pool out (alpha or rho is 0), or regresses onto pseudo-labels.
+    ``predicted`` (n, d) are prototypes for clusters without samples, ``fresh`` is a first state, ``expected`` the
+    effective number of samples of an average class.
     """
-    problem, model = assembly.problem, assembly.model
-    told = problem.described and problem.seen.sum() >= LEAST_SEEN and not (problem.seen & problem.allowed).any()
-    pooled = assembly.pool is not None and assembly.presence.evenness == 1 and assembly.evidence.share >= ENOUGH
-    judged = isinstance(model, Spherical) and assembly.is_soft and model.score_weight > 0
-    if not (told and pooled and judged) or assembly.choices.discriminative > 0 or problem.n_classes > MOST_CLASSES:
-        return np.zeros(0, dtype=np.int64)
-    return np.flatnonzero(problem.allowed)
 
+    objective: Objective
+    pool: WhitenedSamples
+    classes: Array
+    predicted: Array
+    fresh: State
+    expected: float
+    matcher: ClusterMatcher
+    refit: Refit
 
-def _misnamed(assembly: Assembly, outcome: Outcome, movable: Array) -> bool:
-    return bool((_names(assembly, outcome.state.sums[movable], movable, []) != np.arange(len(movable))).any())
-
-
-def _named(assembly: Assembly, outcome: Outcome, movable: Array, fit: Refit) -> Outcome:
-    """The same clusters under the likeliest names, fitted on; itself if the objective is not lower with them."""
-    sums = outcome.state.sums[movable]
-    names = _names(assembly, sums, movable, [])
-    if np.array_equal(names, np.arange(len(names))):
+    def improve(self, outcome: Outcome) -> Outcome:
+        """The outcome after the changes that pay, with at most 2 + 2 TRIALS further fits."""
+        if len(self.classes) < 2 or not (self._mismatched(outcome) or self.moves(outcome.state)):
+            return outcome
+        # A second fit from the same clusters may gain as well: what is new has to do better than that.
+        again = self._fit_from(outcome, outcome.state.sums[self.classes])
+        outcome = again if self.gain(outcome, again) > 0 else outcome
+        outcome = self._rematched(outcome)
+        moves = self.moves(outcome.state)
+        for _ in range(TRIALS):
+            if not moves:
+                break
+            trial = self._after(outcome, moves.pop(0))
+            if self.gain(outcome, trial) > LEAST_GAIN:
+                outcome, moves = trial, self.moves(trial.state)
         return outcome
-    renamed = fit(_moved_clusters(assembly, outcome, movable, sums[names]))
-    return renamed if _gain(assembly, outcome, renamed) > 0 else outcome
+
+    def gain(self, before: Outcome, after: Outcome) -> float:
+        """How much lower the objective is, in units of what an average class contributes.
+
+        The prior is equally strong, and no self-influence is subtracted.
+        """
+        strength = before.state.continuation.prior_strength
+        lower = plain_value(self.objective, before.state, strength) - plain_value(self.objective, after.state, strength)
+        return lower / (score_weight(self.objective.given) * self.expected)
+
+    def moves(self, state: State) -> list[Move]:
+        """Each cluster that may be split, with the two others that lose least, those first that gain most."""
+        index = rows_to_inspect(self.pool)
+        rows, labels = self.pool.some(index).materialize().astype(np.float64), state.labels[index]
+        return possible_moves(rows, labels, self.classes, LEAST_PROSPECT * self.expected * len(index) / self.pool.n)
+
+    def _mismatched(self, outcome: Outcome) -> bool:
+        matched = self.matcher.match(outcome.state.sums[self.classes], [])
+        return bool((matched != np.arange(len(self.classes))).any())
+
+    def _rematched(self, outcome: Outcome) -> Outcome:
+        """The same clusters under the likeliest matching, fitted on; itself if the objective is not lower with it."""
+        sums = outcome.state.sums[self.classes]
+        matched = self.matcher.match(sums, [])
+        if np.array_equal(matched, np.arange(len(matched))):
+            return outcome
+        trial = self._fit_from(outcome, sums[matched])
+        return trial if self.gain(outcome, trial) > 0 else outcome
+
+    def _after(self, outcome: Outcome, move: Move) -> Outcome:
+        """The outcome of a move under the likeliest matching."""
+        sums = move.after()
+        moved = self._fit_from(outcome, sums[self.matcher.match(sums, move.changed)])
+        return self._rematched(moved)
+
+    def _fit_from(self, outcome: Outcome, sums: Array) -> Outcome:
+        """A fit from prototypes where clusters with these sums have them; predicted ones for those without."""
+        P = outcome.state.P.copy()
+        P[self.classes] = normalized(sums, self.predicted)
+        return self.refit(self.objective, self.fresh._replace(P=P))
 
 
-def _tried(assembly: Assembly, outcome: Outcome, move: _Move, movable: Array, fit: Refit) -> Outcome:
-    """The outcome of a move under the likeliest names."""
-    sums = move.after()
-    names = _names(assembly, sums, movable, move.changed)
-    moved = fit(_moved_clusters(assembly, outcome, movable, sums[names]))
-    return _named(assembly, moved, movable, fit)
-
-
-def _moved_clusters(assembly: Assembly, outcome: Outcome, movable: Array, sums: Array) -> State:
-    """A first state with prototypes where clusters with these sums have them; predicted ones for those without."""
-    P = outcome.state.P.copy()
-    P[movable] = normalized(sums, assembly.predicted[movable])
-    return assembly.fresh._replace(P=P)
-
-
-def _names(assembly: Assembly, sums: Array, movable: Array, changed: list[int]) -> Array:
-    """(n,) which of the clusters is each movable class; those that changed may begin under each other's names."""
-    seen, A = assembly.problem.seen, assembly.A
-    found = normalized(sums, assembly.predicted[movable])
-    W = likeness(assembly.seen_prototypes, found, relations(A[seen], assembly.ridge))
-    starts = []
-    for order in permutations(changed):
-        starts.append(np.arange(len(movable)))
-        starts[-1][changed] = order
-    labels = assembly.sums[movable] / np.maximum(assembly.counts[movable, None], 1.0)
-    told = -LABEL_COUNTS * (labels @ found.T) / assembly.compactness
-    return best_matching(relations(np.concatenate([A[seen], A[movable]]), assembly.ridge), W, told, starts)
-
-
-def _moves(assembly: Assembly, outcome: Outcome, movable: Array) -> list[_Move]:
-    """Each cluster that may be cut, with the two others that lose least, those first that gain most.
-
-    Looked for in a part of a large pool.
-    """
-    assert assembly.pool is not None
-    index = rows_to_inspect(assembly.pool)
-    rows, labels = assembly.pool.some(index).materialize().astype(np.float64), outcome.state.labels[index]
-    members = [rows[labels == j] for j in movable]
+def possible_moves(rows: Array, labels: Array, classes: Array, least: float) -> list[Move]:
+    """Moves of the clusters of rows (N, d) with these labels that gain more than ``least``, the best first."""
+    members = [rows[labels == j] for j in classes]
     sums = np.array([own.sum(axis=0) for own in members])
     lengths = np.linalg.norm(sums, axis=1)
     loss = lengths[:, None] + lengths - np.sqrt(np.maximum(lengths[:, None] ** 2 + lengths**2 + 2 * sums @ sums.T, 0.0))
     loss[np.tril_indices(len(loss))] = np.inf
     best = np.unravel_index(loss.argmin(), loss.shape)
-    least = LEAST_PROSPECT * assembly.evidence.expected * len(index) / assembly.pool.n
     found = []
     for c, own in enumerate(members):
         if len(own) < 4:
             continue
-        inside = halves(own)
+        inside = split_in_two(own)
         parts = np.array([own[inside].sum(axis=0), own[~inside].sum(axis=0)])
         a, b = best
         if c in best:
@@ -164,43 +192,68 @@ def _moves(assembly: Assembly, outcome: Outcome, movable: Array) -> list[_Move]:
                 continue
         gain = float(np.linalg.norm(parts, axis=1).sum() - lengths[c] - loss[a, b])
         if gain > least:
-            found.append(_Move(gain, [int(a), int(b), c], sums, parts))
+            found.append(Move(gain, [int(a), int(b), c], sums, parts))
     return sorted(found, key=lambda move: -move.gain)
 
 
-def _gain(assembly: Assembly, before: Outcome, after: Outcome) -> float:
-    """How much lower the objective is, in units of an average class's evidence; sizes held alike, own votes counted."""
-    model = assembly.model
-    assert isinstance(model, Spherical)
-    hold = before.state.hold
-    lower = model.plain_objective(before.state, hold) - model.plain_objective(after.state, hold)
-    return lower / (model.score_weight * assembly.evidence.expected)
+def plain_value(objective: Objective, state: State, prior_strength: float) -> float:
+    """The objective at the state's prototypes and codes, with a prior of this strength and all self-influence.
+
+    So states whose prior was relaxed differently on the way compare.
+    """
+    assert isinstance(objective.encoding, SphereEncoding)
+    plain = replace(objective, encoding=replace(objective.encoding, own=0.0, relaxes=False))
+    continuation = state.continuation
+    bare = state._replace(
+        labels=np.zeros(0, dtype=np.int64),
+        continuation=continuation._replace(
+            prior_strength=prior_strength, self_influence=np.zeros_like(continuation.self_influence)
+        ),
+    )
+    return plain.value(plain.encoding.assign(bare))
 
 
-# In lengths of a seen class's mean; set on validation classes (docs/decisions.md, 25).
-DOUBTFUL, APART = 0.1, 0.0
-RELEASE_ROUNDS = 3
-# A single one is found now and then in a full pool too.
-LEAST_DOUBTFUL = 2
+def score_weight(given: Given) -> float:
+    """The weight of <x, p_j> of an unlabeled sample in the objective."""
+    return given.beta * given.gamma / ((1 + given.beta) * (1 + given.lam) * (1 + given.gamma))
 
 
-def release_absent_classes(assembly: Assembly, outcome: Outcome, fit: Callable[[State], Outcome]) -> Outcome:
-    """The outcome of a fit that insists on no candidate that seems to be missing; ``fit`` goes on from a state."""
-    model, candidates = assembly.model, _candidates(assembly)
-    doubtful, away = np.zeros_like(candidates), np.zeros_like(candidates)
-    if not candidates.any() or not isinstance(model, Spherical):
-        return outcome
+def release_absent_classes(
+    objective: Objective, outcome: Outcome, candidates: Array, pool: WhitenedSamples, seen: SeenClasses,
+    fresh: State, refit: Refit,
+) -> tuple[Objective, Outcome]:  # fmt: skip
+    """The objective and outcome of a fit in which candidates (C,) that seem to be absent have no promised share."""
+    first, doubtful, away = objective, np.zeros_like(candidates), np.zeros_like(candidates)
+    if not candidates.any():
+        return objective, outcome
+    index = rows_to_inspect(pool)
+    rows = pool.some(index).materialize().astype(np.float64)
     for _ in range(RELEASE_ROUNDS):
-        alike = _coherence_of_pool(assembly, outcome.state)
+        alike = coherence(rows, outcome.state.labels[index], len(candidates)) / seen.compactness
         sent = away | (doubtful & (alike < APART))
         doubted = doubtful | (candidates & (alike < DOUBTFUL))
         unchanged = np.array_equal(sent, away) and np.array_equal(doubted, doubtful)
         if unchanged or doubted.sum() < LEAST_DOUBTFUL or (candidates & ~doubted).sum() < 2:
             break
         doubtful, away = doubted, sent
-        assembly.model = _doubting(model, doubtful, away)
-        outcome = fit(_moved_to_descriptions(assembly, outcome.state, doubtful))
-    return outcome
+        objective = without_promised_share(first, doubtful, away)
+        P = np.where(doubtful[:, None], seen.predicted, outcome.state.P)
+        outcome = refit(objective, fresh._replace(P=P))
+    return objective, outcome
+
+
+def without_promised_share(objective: Objective, doubtful: Array, away: Array) -> Objective:
+    """The objective in which doubtful classes are a level of the prior, whose share is found, and some are held.
+
+    A held class feels no pull and teaches nothing: it is where its description is. Nor has it self-influence.
+    """
+    encoding, given = objective.encoding, objective.given
+    assert isinstance(encoding, SphereEncoding)
+    columns = np.flatnonzero(given.allowed)
+    kappa = np.where(away, np.finfo(np.float64).tiny, given.kappa)
+    most_own = np.where(away[columns], 0.0, encoding.most_own)
+    changed = replace(encoding, levels=doubtful[columns].astype(np.int64), most_own=most_own)
+    return replace(objective, encoding=changed).with_given(replace(given, held=given.held | away, kappa=kappa))
 
 
 def coherence(rows: Array, labels: Array, n_classes: int) -> Array:
@@ -221,44 +274,3 @@ def coherence(rows: Array, labels: Array, n_classes: int) -> Array:
     margin = own / rest - scores.max(axis=1)
     total = np.bincount(labels, np.where(counts[labels] > 1, margin, 0.0), minlength=n_classes)
     return np.where(counts > 1, total / np.maximum(counts, 1), -np.inf)
-
-
-def _candidates(assembly: Assembly) -> Array:
-    """(C,) which may be missing: without labels, in a pool that looks even and is large enough to tell.
-
-    With a handful of seen classes nothing was measured, and nothing is done.
-    """
-    problem, model = assembly.problem, assembly.model
-    asked = assembly.is_soft and assembly.pool is not None and problem.described and problem.seen.sum() >= LEAST_SEEN
-    if not asked or not isinstance(model, Spherical) or (problem.seen & problem.allowed).any():
-        return np.zeros_like(problem.seen)
-    insists = model.softness.prior == "two-level" and model.softness.relaxation > 0
-    even = assembly.presence.evenness == 1 and assembly.evidence.share >= ENOUGH
-    return np.asarray(problem.allowed & (assembly.counts == 0) & (insists and even))
-
-
-def _coherence_of_pool(assembly: Assembly, state: State) -> Array:
-    """(C,) in lengths of a seen class's mean, looked for in a part of a large pool."""
-    assert assembly.pool is not None
-    index = rows_to_inspect(assembly.pool)
-    rows = assembly.pool.some(index).materialize().astype(np.float64)
-    return coherence(rows, state.labels[index], len(state.P)) / assembly.compactness
-
-
-def _doubting(model: Spherical, doubtful: Array, away: Array) -> Spherical:
-    """The model in which doubtful classes are a level of the prior, whose share is found, and some are held.
-
-    A held class feels no pull and teaches nothing: it is where its description is. Nor has it votes to take back.
-    """
-    given, soft = model.given, model.softness
-    columns = np.flatnonzero(given.allowed)
-    kappa = np.where(away, np.finfo(np.float64).tiny, given.kappa)
-    return Spherical(
-        replace(given, held=given.held | away, kappa=kappa),
-        replace(soft, levels=doubtful[columns].astype(np.int64), most_own=np.where(away[columns], 0.0, soft.most_own)),
-    )
-
-
-def _moved_to_descriptions(assembly: Assembly, state: State, doubtful: Array) -> State:
-    """A first state: doubtful classes where their descriptions are, the others where they were found."""
-    return assembly.fresh._replace(P=np.where(doubtful[:, None], assembly.predicted, state.P))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superproto.hpl.objective.formulations import Formulation, State
+from superproto.hpl.objective.state import Objective, State
 from superproto.samples.chunks import Array
 from superproto.samples.progress import print_line
 
@@ -59,7 +59,7 @@ class Outcome(NamedTuple):
 
 
 def minimize(
-    model: Formulation,
+    objective: Objective,
     state: State,
     schedule: Schedule,
     callback: Callable[[Iteration], None] | None = None,
@@ -70,20 +70,20 @@ def minimize(
 
     ``keep`` is given every iteration's progress before the callback is; ``resumed`` is one of them, to go on from.
     """
-    members = _members(model)
+    members = _members(objective)
     start = state if resumed is None else state._replace(P=resumed.first_prototypes)
     if not schedule.alternate:
-        return _one_way(model, state, schedule, members, callback, keep, resumed)
+        return _one_way(objective, state, schedule, members, callback, keep, resumed)
     if resumed is None:
-        state = model.assign(state) if schedule.unseen_first else state
+        state = objective.encoding.assign(state) if schedule.unseen_first else state
         resumed = SolverProgress(state, [], False, 0, start.P)
     state, values, converged, revived = resumed.state, list(resumed.objective), resumed.converged, resumed.revived
     while not converged and len(values) < schedule.max_iter:
         before = state
         for part in (unseen_part, seen_part) if schedule.unseen_first else (seen_part, unseen_part):
-            state = part(model, state, schedule, members)
-        state, back = revive(model, state, start, members)
-        value = model.objective(state)
+            state = part(objective, state, schedule, members)
+        state, back = revive(objective, state, start, members)
+        value = objective.value(state)
         if values and value > values[-1]:
             # Rounding is all that is left to gain.
             state, converged = before, True
@@ -91,20 +91,20 @@ def minimize(
         values.append(value)
         revived += back
         changed = _changed(before.labels, state.labels)
-        calm = _calmed(model, state, changed, values)
-        converged = calm is state and _at_rest(before, state, values, changed, schedule.tol, model)
+        calm = _calmed(objective, state, changed, values)
+        converged = calm is state and _at_rest(before, state, values, changed, schedule.tol, objective)
         state = calm
         _tell(SolverProgress(state, values, converged, revived, start.P), changed, callback, keep)
-    state = unseen_part(model, state, schedule, members)
-    return Outcome(model.assign(state), values, converged, revived)
+    state = unseen_part(objective, state, schedule, members)
+    return Outcome(objective.encoding.assign(state), values, converged, revived)
 
 
-def best_start(model: Formulation, starts: list[State], schedule: Schedule) -> State:
+def best_start(objective: Objective, starts: list[State], schedule: Schedule) -> State:
     """The one from which the objective is lower after some outer iterations; not asked if there is one."""
     if len(starts) == 1:
         return starts[0]
-    short, model = replace(schedule, max_iter=min(PROBE_ITER, schedule.max_iter)), model.unchanging()
-    reached = [minimize(model, first, short).objective[-1] for first in starts]
+    short, objective = replace(schedule, max_iter=min(PROBE_ITER, schedule.max_iter)), objective.without_continuation()
+    reached = [minimize(objective, first, short).objective[-1] for first in starts]
     return starts[int(np.argmin(reached))]
 
 
@@ -125,60 +125,61 @@ class _Members(NamedTuple):
     unseen: Array
 
 
-def _members(model: Formulation) -> _Members:
-    return _Members(np.flatnonzero(model.given.seen), np.flatnonzero(~model.given.seen))
+def _members(objective: Objective) -> _Members:
+    return _Members(np.flatnonzero(objective.given.seen), np.flatnonzero(~objective.given.seen))
 
 
-def unseen_part(model: Formulation, state: State, schedule: Schedule, members: _Members) -> State:
+def unseen_part(objective: Objective, state: State, schedule: Schedule, members: _Members) -> State:
     """min over C_u, P_u, Z_u with D fixed, alternating until no label moves."""
     previous = np.inf
     for _ in range(schedule.inner_iter):
         before = state.labels
-        state = model.assign(state)
-        state = model.prototypes(state, members.unseen)
-        state = model.codes(state, members.unseen)
+        state = objective.encoding.assign(state)
+        state = objective.encoding.update_prototypes(state, members.unseen, objective.alignment)
+        state = objective.alignment.update_codes(state, members.unseen)
         if schedule.inner_iter == 1:
             break
-        value = model.objective(state)
+        value = objective.value(state)
         if _changed(before, state.labels) == 0 and previous - value <= INNER_TOLERANCE * abs(value):
             break
         previous = value
     return state
 
 
-def seen_part(model: Formulation, state: State, schedule: Schedule, members: _Members) -> State:
+def seen_part(objective: Objective, state: State, schedule: Schedule, members: _Members) -> State:
     """min over P_s, Z_s, D_v, D_c with the unseen part fixed, alternating until the objective rests."""
     previous = np.inf
     for _ in range(schedule.inner_iter):
-        state = model.prototypes(state, members.seen)
-        state = model.codes(state, members.seen)
-        state = model.super_prototypes(state, DICTIONARY_TOLERANCE, schedule.dictionary_sweeps)
+        state = objective.encoding.update_prototypes(state, members.seen, objective.alignment)
+        state = objective.alignment.update_codes(state, members.seen)
+        state = objective.alignment.update_super_prototypes(state, DICTIONARY_TOLERANCE, schedule.dictionary_sweeps)
         if schedule.inner_iter == 1:
             break
-        value = model.objective(state)
+        value = objective.value(state)
         if previous - value <= INNER_TOLERANCE * abs(value):
             break
         previous = value
     return state
 
 
-def revive(model: Formulation, state: State, start: State, members: _Members) -> tuple[State, int]:
+def revive(objective: Objective, state: State, start: State, members: _Members) -> tuple[State, int]:
     """Restart empty classes from their description-predicted prototypes, where that lowers the objective."""
-    given = model.given
+    given = objective.given
     empty = np.flatnonzero(given.allowed & ~given.seen & (np.bincount(state.labels, minlength=len(state.P)) == 0))
     if given.pool is None or len(empty) == 0:
         return state, 0
     P = state.P.copy()
     P[empty] = start.P[empty]
-    trial = model.assign(state._replace(P=P))
-    trial = model.codes(model.prototypes(trial, members.unseen), members.unseen)
-    if model.objective(trial) < model.objective(state):
+    trial = objective.encoding.assign(state._replace(P=P))
+    trial = objective.encoding.update_prototypes(trial, members.unseen, objective.alignment)
+    trial = objective.alignment.update_codes(trial, members.unseen)
+    if objective.value(trial) < objective.value(state):
         return trial, len(empty)
     return state, 0
 
 
 def _one_way(
-    model: Formulation,
+    objective: Objective,
     state: State,
     schedule: Schedule,
     members: _Members,
@@ -188,25 +189,25 @@ def _one_way(
 ) -> Outcome:
     """Without alternation: super-prototypes from the seen classes alone, then the unseen part with them."""
     if resumed is None:
-        resumed = SolverProgress(_seen_alone(model, state, schedule, members), [], False, 0, state.P)
+        resumed = SolverProgress(_seen_alone(objective, state, schedule, members), [], False, 0, state.P)
     state, values, converged = resumed.state, list(resumed.objective), resumed.converged
     while not converged and len(values) < schedule.max_iter:
-        before, state = state, unseen_part(model, state, schedule, members)
-        value = model.objective(state)
+        before, state = state, unseen_part(objective, state, schedule, members)
+        value = objective.value(state)
         if values and value > values[-1]:
             state = before
             break
         values.append(value)
         changed = _changed(before.labels, state.labels)
-        calm = _calmed(model, state, changed, values)
+        calm = _calmed(objective, state, changed, values)
         converged = calm is state and changed == 0
         state = calm
         _tell(SolverProgress(state, values, converged, 0, resumed.first_prototypes), changed, callback, keep)
-    return Outcome(model.assign(state), values, converged, 0)
+    return Outcome(objective.encoding.assign(state), values, converged, 0)
 
 
-def _seen_alone(model: Formulation, state: State, schedule: Schedule, members: _Members) -> State:
-    alone = model.seen_only()
+def _seen_alone(objective: Objective, state: State, schedule: Schedule, members: _Members) -> State:
+    alone = objective.seen_only()
     for _ in range(schedule.max_iter):
         before, state = state, seen_part(alone, state, schedule, members)
         if _still(before, state, schedule.tol):
@@ -214,9 +215,9 @@ def _seen_alone(model: Formulation, state: State, schedule: Schedule, members: _
     return state
 
 
-def _calmed(model: Formulation, state: State, changed: int, values: list[float]) -> State:
-    """Where the model lets go, if it may; after the first iteration, which only repeats the start's assignment."""
-    return model.let_go(state, changed) if len(values) > 1 else state
+def _calmed(objective: Objective, state: State, changed: int, values: list[float]) -> State:
+    """Where the objective lets go, if it may; after the first iteration, which only repeats the start's assignment."""
+    return objective.encoding.relax(state, changed) if len(values) > 1 else state
 
 
 def _changed(before: Array, after: Array) -> int:
@@ -231,9 +232,9 @@ def _still(before: State, after: State, tol: float) -> bool:
     return all(np.linalg.norm(new - old) <= tol * max(1.0, float(np.linalg.norm(old))) for old, new in pairs)
 
 
-def _at_rest(before: State, after: State, values: list[float], changed: int, tol: float, model: Formulation) -> bool:
+def _at_rest(before: State, after: State, values: list[float], changed: int, tol: float, objective: Objective) -> bool:
     """At most a share tol of the labels moved, and the super-prototypes rest or the objective hardly fell."""
-    size = 1.0 if model.given.pool is None else float(model.given.pool.n)
+    size = 1.0 if objective.given.pool is None else float(objective.given.pool.n)
     if changed > tol * size:
         return False
     if _still(before, after, tol):
@@ -245,16 +246,16 @@ def progress_callback(max_iter: int, callback: Callable[[Iteration], None] | Non
     """A line for each outer iteration, with the time it may still take at most; then the user's own callback."""
     start, first = perf_counter(), 0
 
-    def report(sweep: Iteration) -> None:
+    def report(done: Iteration) -> None:
         nonlocal first
-        first = first or sweep.iteration
+        first = first or done.iteration
         seconds = perf_counter() - start
-        left = seconds / (sweep.iteration - first + 1) * (max_iter - sweep.iteration)
+        left = seconds / (done.iteration - first + 1) * (max_iter - done.iteration)
         print_line(
-            f"iteration {sweep.iteration}: objective {sweep.objective:.6g}, {sweep.labels_changed} labels changed, "
+            f"iteration {done.iteration}: objective {done.objective:.6g}, {done.labels_changed} labels changed, "
             f"{seconds:.1f} s, at most {left:.0f} s left"
         )
         if callback is not None:
-            callback(sweep)
+            callback(done)
 
     return report

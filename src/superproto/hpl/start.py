@@ -1,4 +1,9 @@
-"""The start: predicted prototypes of classes that have no samples, and the first super-prototypes."""
+"""Where the iterations begin: first prototypes, codes and super-prototypes, or those of an earlier model (warm start).
+
+Classes of an earlier model are matched by name. A prototype p lives in the metric of the fit that found it, p = v W, so
+it is carried over as p W^-1 W': what it points at among the features stays, the metric in which it is seen is the new
+one. The objective falls from any start; an earlier model shortens the way.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,67 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from superproto.errors import UserError
+from superproto.hpl.fit_data import FitData
+from superproto.hpl.objective.alignment import one_way_codes, scaled_code_ridge
 from superproto.hpl.objective.dictionary import project_rows
-from superproto.hpl.objective.formulations import State
 from superproto.hpl.objective.sphere import normalized
+from superproto.hpl.objective.state import Continuation, Objective, State
+from superproto.hpl.parameters import Parameters, shares_given
+from superproto.hpl.weights import Weights
 from superproto.samples.chunks import Array
 from superproto.samples.whitening import Metric
+
+
+def first_state(data: FitData, predicted: Array, params: Parameters) -> State:
+    """At the predicted prototypes (C, d), or at clusters of the unlabeled samples that are matched to them."""
+    seen, A = data.seen, data.descriptions
+    P = _start_prototypes(data, predicted, params)
+    D_v, D_c = first_super_prototypes(P[seen], A[seen], P[~seen], A[~seen], params.q, params.lam, params.seed)
+    columns = len(data.candidates)
+    return State(
+        P=P, Z=_first_codes(P, A, D_v, D_c, params), D_v=D_v, D_c=D_c, labels=np.zeros(0, dtype=np.int64),
+        masses=np.zeros(len(P)), sums=np.zeros_like(P), log_scaling=np.zeros(columns),
+        prior=_first_prior(params.prior, data.allowed, columns), confusion=0.0,
+        continuation=Continuation(1.0, False, np.zeros(len(P))),
+    )  # fmt: skip
+
+
+def possible_starts(objective: Objective, start: State, data: FitData, weights: Weights) -> list[State]:
+    """The start; where unseen classes have a few labels, also one that is moved towards these.
+
+    Both with the same self-influence to subtract, so that their objectives compare.
+    """
+    seen, P = data.seen, start.P
+    if not data.sums[~seen].any():
+        return [start]
+    start = objective.encoding.prepare(start)
+    moved, weight = P.copy(), weights.of_description(weights.expected)
+    moved[~seen] = normalized(weight * P[~seen] + data.sums[~seen], P[~seen])
+    return [start, start._replace(P=moved)]
+
+
+def _first_codes(P: Array, A: Array, D_v: Array, D_c: Array, params: Parameters) -> Array:
+    """Zero in the paper; with unit prototypes those of the start: descriptions count from the first iteration."""
+    Z = np.zeros((len(P), params.q))
+    if not params.unit:
+        return Z
+    ridge = scaled_code_ridge(D_v, D_c, params.lam, params.code_ridge)
+    return one_way_codes(P, A, Z, D_v, D_c, params.lam, ridge)
+
+
+def _start_prototypes(data: FitData, predicted: Array, params: Parameters) -> Array:
+    targets = data.allowed & ~data.seen
+    if params.init not in ("kmeans", "affinity") or data.pool is None or not targets.any():
+        return predicted
+    P, X = predicted.copy(), data.pool.materialize().astype(np.float64)
+    P[targets] = cluster_prototypes(X, P[targets], params.init, params.seed)
+    return normalized(P, P) if params.unit else P
+
+
+def _first_prior(prior: Any, allowed: Array, columns: int) -> Array:
+    if prior is None or isinstance(prior, str):
+        return np.full(columns, 1 / columns)
+    return shares_given(prior, allowed)
 
 
 def first_super_prototypes(
@@ -71,33 +132,43 @@ def undo(metric: Metric, rows: Array) -> Array:
     return np.asarray(rows / metric.rest + ((rows @ metric.basis) * change) @ metric.basis.T)
 
 
-def continue_from(state: State, previous: Any, names: Array, allowed: Array, metric: Metric, unit: bool) -> State:
-    """The state with what the earlier model knows of the classes that are still there."""
-    _check_earlier_model(previous, state.P.shape[1])
-    if previous.metric_.root != metric.root:
+def continue_from(state: State, init: Any, data: FitData, unit: bool) -> State:
+    """The state with what an earlier model knows of the classes that are still there; itself where init is a name."""
+    if isinstance(init, str):
         return state
+    metric, allowed = data.labeled.metric, data.allowed
+    _check_earlier_model(init, state.P.shape[1])
+    if init.metric_.root != metric.root:
+        return state
+    here, there = _common_classes(init, data.names)
+    if getattr(init, "hold_", 0.0) > 0 and allowed[here].sum() == allowed.sum():
+        settled = state.continuation._replace(prior_strength=init.hold_, settled=True)
+        state = state._replace(continuation=settled)
+    P = state.P.copy()
+    P[here] = _carried(init.visual_prototypes_[there], init.metric_, metric)
+    state = state._replace(P=normalized(P, state.P) if unit else P)
+    if unit and getattr(init, "temperature_", 0.0) > 0:
+        bias = np.zeros(data.n_classes)
+        bias[here] = init.class_bias_[there] / init.temperature_
+        state = state._replace(log_scaling=bias[allowed])
+    D_v, D_c = init.visual_super_prototypes_, init.semantic_super_prototypes_
+    if D_v.shape != state.D_v.shape or D_c.shape != state.D_c.shape:
+        return state
+    Z = state.Z.copy()
+    Z[here] = init.codes_[there]
+    carried = _carried(D_v, init.metric_, metric)
+    lengths = np.linalg.norm(carried, axis=1, keepdims=True)
+    return state._replace(Z=Z, D_v=carried / np.maximum(lengths, 1), D_c=D_c.copy())
+
+
+def _common_classes(previous: Any, names: Array) -> tuple[Array, Array]:
+    """Rows of the classes that both fits have: here, and in the earlier model."""
     row_of = {name: row for row, name in enumerate(previous.classes_.tolist())}
     pairs = [(row, row_of[name]) for row, name in enumerate(names.tolist()) if name in row_of]
     if not pairs:
         raise UserError("init is a model of other classes: none of its class names occurs here. Leave init at 'means'.")
     here, there = (np.array(column) for column in zip(*pairs))
-    if getattr(previous, "hold_", 0.0) > 0 and allowed[here].sum() == allowed.sum():
-        state = state._replace(hold=previous.hold_, settled=True)
-    P = state.P.copy()
-    P[here] = _carried(previous.visual_prototypes_[there], previous.metric_, metric)
-    state = state._replace(P=normalized(P, state.P) if unit else P)
-    if unit and getattr(previous, "temperature_", 0.0) > 0:
-        bias = np.zeros(len(names))
-        bias[here] = previous.class_bias_[there] / previous.temperature_
-        state = state._replace(log_scaling=bias[allowed])
-    D_v, D_c = previous.visual_super_prototypes_, previous.semantic_super_prototypes_
-    if D_v.shape != state.D_v.shape or D_c.shape != state.D_c.shape:
-        return state
-    Z = state.Z.copy()
-    Z[here] = previous.codes_[there]
-    carried = _carried(D_v, previous.metric_, metric)
-    lengths = np.linalg.norm(carried, axis=1, keepdims=True)
-    return state._replace(Z=Z, D_v=carried / np.maximum(lengths, 1), D_c=D_c.copy())
+    return here, there
 
 
 def _carried(rows: Array, old: Metric, new: Metric) -> Array:
@@ -108,7 +179,7 @@ def _carried(rows: Array, old: Metric, new: Metric) -> Array:
 def _check_earlier_model(previous: Any, columns: int) -> None:
     missing = [name for name in ("visual_prototypes_", "metric_", "classes_") if not hasattr(previous, name)]
     if missing:
-        raise UserError(f"init is {type(previous).__name__}, which is no fitted HPL. Give a model after its fit.")
+        raise UserError(f"init must be a fitted HPL model, got {type(previous).__name__}. Call fit() on it first.")
     if previous.visual_prototypes_.shape[1] != columns:
         raise UserError(
             f"init was fitted with {previous.visual_prototypes_.shape[1]} features, but X has {columns}. "

@@ -1,32 +1,33 @@
-"""DOUBT: how far labels can be trusted, from the labeled rows, the descriptions and the pool; no label of it is known.
+"""Uncertainty: how far labels can be trusted, from labeled samples, descriptions and unlabeled samples.
 
-Two things go wrong. A sample lies between prototypes: how often that happens is learned from labeled rows, each taken
-out of its class. And a whole cluster carries the wrong name: how well the clusters fit their own descriptions, against
-all the others, is measured in units in which seen classes fit theirs.
+Two things go wrong. A sample lies between prototypes: how often that happens is learned from labeled samples, each
+taken out of its class. And a whole cluster is matched to the wrong class: how well the clusters fit their own
+descriptions, against all the others, is measured in units in which seen classes fit theirs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import logsumexp, softmax
 
 from superproto.estimator.calibration import likeliest_sharpness
-from superproto.hpl.generalized import CALIBRATION_ROWS, left_out
-from superproto.hpl.objective.formulations import State
+from superproto.hpl.fit_data import FitData
+from superproto.hpl.generalized import CALIBRATION_ROWS, leave_out
 from superproto.hpl.objective.sphere import normalized
+from superproto.hpl.objective.state import State
+from superproto.hpl.seen_classes import SeenClasses
+from superproto.hpl.several_prototypes import merge_prototypes
 from superproto.samples.chunks import Array
 from superproto.samples.whitened import WhitenedSamples, evenly_spread_rows
-
-if TYPE_CHECKING:
-    from superproto.hpl.assembly import Assembly
 
 MATCHING_ROUNDS = 100
 # A single number is learned from them.
 UNCERTAINTY_ROWS = 1000
+Score = Callable[[WhitenedSamples], Array]
 
 
 class Uncertainty(NamedTuple):
@@ -36,6 +37,29 @@ class Uncertainty(NamedTuple):
     by_class: Array
 
 
+def measure_uncertainty(
+    data: FitData, seen: SeenClasses, state: State, parents: Array, score: Score
+) -> Uncertainty | None:
+    """Of a fit's last state; ``score`` gives samples their (N, C) scores. None where the assignment is hard.
+
+    ``parents`` (C',) is the class of each row of the state.
+    """
+    if seen.temperature == 0:
+        return None
+    state = merge_prototypes(state, parents)
+    empty = _without_samples(data, state)
+    by_class = np.where(empty & (data.pool is not None), 1.0, 0.0)
+    if len(seen.prototypes) < 2:
+        return Uncertainty(_sharpness_of_found(data, state, seen.temperature, score), by_class)
+    rows = leave_out(data, seen.prototypes, UNCERTAINTY_ROWS)
+    scores = rows.scores()
+    sharpness = likeliest_sharpness(scores, scores[np.arange(len(scores)), rows.labeled.classes])
+    if data.pool is None:
+        return Uncertainty(sharpness, by_class)
+    by_class = _uncertainty_of_matching(data, seen, state, empty)
+    return Uncertainty(_blunted(data.pool, data.candidates, sharpness, by_class, score), by_class)
+
+
 def matching(fit: Array) -> Array:
     """R (n, n) with rows and columns that sum to 1, R_jk ~ u_j exp(fit_jk) v_k: who is whose, when each has one."""
     logs = np.array(fit, dtype=np.float64)
@@ -43,21 +67,6 @@ def matching(fit: Array) -> Array:
         logs -= logsumexp(logs, axis=0, keepdims=True)
         logs -= logsumexp(logs, axis=1, keepdims=True)
     return np.asarray(np.exp(logs))
-
-
-def measure_uncertainty(assembly: Assembly, state: State, score: Callable[[WhitenedSamples], Array]) -> Uncertainty:
-    """Of a fit's last state; ``score`` gives samples their (N, C) scores."""
-    seen, empty = assembly.problem.seen, _without_samples(assembly, state)
-    by_class = np.where(empty & (assembly.pool is not None), 1.0, 0.0)
-    if seen.sum() < 2:
-        return Uncertainty(_sharpness_of_found(assembly, state, score), by_class)
-    rows = left_out(assembly, UNCERTAINTY_ROWS)
-    scores = rows.scores()
-    sharpness = likeliest_sharpness(scores, scores[np.arange(len(scores)), rows.labeled.classes])
-    if assembly.pool is None:
-        return Uncertainty(sharpness, by_class)
-    by_class = _doubt_of_names(assembly, state)
-    return Uncertainty(_blunted(assembly, sharpness, by_class, score), by_class)
 
 
 def choose_informative(clusters: Array, doubt: Array, n: int) -> Array:
@@ -76,29 +85,28 @@ def choose_informative(clusters: Array, doubt: Array, n: int) -> Array:
     return np.array(chosen, dtype=np.int64)
 
 
-def _sharpness_of_found(assembly: Assembly, state: State, score: Callable[[WhitenedSamples], Array]) -> float:
-    """For want of labels: the likeliest on what the pool's samples are found to be, each without its own vote.
+def _sharpness_of_found(data: FitData, state: State, temperature: float, score: Score) -> float:
+    """For want of labels: the likeliest on what samples are found to be, each without its self-influence.
 
-    Never sharper than the assignment was. It cannot know of clusters with wrong names.
+    Never sharper than the assignment was. It cannot know of clusters that are matched to the wrong class.
     """
-    pool, columns = assembly.pool, np.flatnonzero(assembly.problem.allowed)
+    pool, columns = data.pool, data.candidates
     if pool is None or len(columns) < 2:
-        return 1 / assembly.temperature
+        return 1 / temperature
     scores = np.asarray(score(pool.some(evenly_spread_rows(pool.n, UNCERTAINTY_ROWS))), dtype=np.float64)[:, columns]
     rows, found = np.arange(len(scores)), scores.argmax(axis=1)
-    scores[rows, found] -= state.own[columns][found]
-    return min(1 / assembly.temperature, likeliest_sharpness(scores, scores[rows, found]))
+    scores[rows, found] -= state.continuation.self_influence[columns][found]
+    return min(1 / temperature, likeliest_sharpness(scores, scores[rows, found]))
 
 
-def _doubt_of_names(assembly: Assembly, state: State) -> Array:
+def _uncertainty_of_matching(data: FitData, seen: SeenClasses, state: State, empty: Array) -> Array:
     """(C,) 1 - R_jj of the clusters' own means against what the codes expect; 1 for an unseen class without samples."""
-    problem, empty = assembly.problem, _without_samples(assembly, state)
     doubt = np.where(empty, 1.0, 0.0)
-    there = problem.allowed & ~problem.seen & ~empty
-    if not there.any() or not problem.described:
+    there = data.allowed & ~data.seen & ~empty
+    if not there.any() or not data.described:
         return doubt
-    found = assembly.sums + state.sums
-    fit = assembly.seen_prototypes @ assembly.predicted_left_out.T
+    found = data.sums + state.sums
+    fit = seen.prototypes @ seen.left_out.T
     sharpness = likeliest_sharpness(fit, np.diag(fit))
     expected = state.Z[there] @ state.D_v
     cosines = normalized(found[there], expected) @ normalized(expected, expected).T
@@ -106,20 +114,17 @@ def _doubt_of_names(assembly: Assembly, state: State) -> Array:
     return np.clip(doubt, 0.0, 1.0)
 
 
-def _without_samples(assembly: Assembly, state: State) -> Array:
+def _without_samples(data: FitData, state: State) -> Array:
     """(C,) unseen candidates for which there is hardly a sample."""
-    problem = assembly.problem
-    return np.asarray(problem.allowed & ~problem.seen & (state.masses + assembly.counts < 0.5))
+    return np.asarray(data.allowed & ~data.seen & (state.masses + data.counts < 0.5))
 
 
-def _blunted(assembly: Assembly, sharpness: float, by_class: Array, score: Callable[[WhitenedSamples], Array]) -> float:
-    """The sharpness at which the pool's mean confidence is what it should be: that of a sample times that of its name.
+def _blunted(pool: WhitenedSamples, columns: Array, sharpness: float, by_class: Array, score: Score) -> float:
+    """The inverse temperature at which the mean confidence is right: that of a sample times that of its class.
 
     One number for all rows, so that the likeliest class stays the label.
     """
-    assert assembly.pool is not None
-    columns = np.flatnonzero(assembly.problem.allowed)
-    some = assembly.pool.some(evenly_spread_rows(assembly.pool.n, CALIBRATION_ROWS))
+    some = pool.some(evenly_spread_rows(pool.n, CALIBRATION_ROWS))
     scores = np.asarray(score(some), dtype=np.float64)[:, columns]
     trust = 1 - by_class[columns][scores.argmax(axis=1)]
 

@@ -1,90 +1,144 @@
-"""ASSEMBLE, weights: how strongly samples pull on a prototype, and how strongly its description does.
+"""How strongly samples, descriptions and the class prior count. All of it is fixed before the first iteration.
 
-c samples of a class whose mean has length R pull with c R. All that is weighed is said in these units, so that one
-scale serves every data set, and fixed before the loop.
+c samples of a class whose mean has length R pull on its prototype with c R, their effective number. Everything that is
+weighed is given in these units, so that one scale serves every data set.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from superproto.hpl.assembly import Assembly
+from superproto.hpl.fit_data import FitData
+from superproto.hpl.objective.state import State
+from superproto.hpl.parameters import Parameters
+from superproto.hpl.pool_diagnosis import PoolDiagnosis
+from superproto.hpl.seen_classes import SeenClasses
+from superproto.samples.chunks import Array
 
 # Set by hand on validation classes of the four packs (docs/decisions.md, 8, 22 and 26); not tuned per data set.
-SMALL_POOL_PULL = 100.0
+SMALL_POOL_WEIGHT = 100.0
 SMALLEST_COUNT = 1e-6
-# How many times its worth a description pulls where it is doubtful which classes are there.
-UNEVEN_PULL = 5.0
-# Of what a description leaves unexplained of a class's mean, squared.
+# How many times its reliability a description weighs where it is uncertain which classes are there.
+UNEVEN_WEIGHT = 5.0
+# Lower bound of what a description leaves unexplained of a class mean, squared.
 LEAST_UNEXPLAINED = 0.05
+# Upper bound of the self-influence correction, in units of the temperature. exp() underflows in float32 below -87; a
+# larger correction could revive classes that have underflowed.
+MOST_TAKEN_BACK = 50.0
+# Lower bound of the evenness: 0 would leave the unlabeled samples out of the objective, and bound no self-influence.
+LEAST_EVEN = 0.01
 
 
-class EffectiveCounts(NamedTuple):
-    """e, the pull that is ``expected`` on a class of average size.
+class Weights(NamedTuple):
+    """The weights of one fit.
 
-    Descriptions pull with a ``scale`` of the evidence and a ``floor``. In a pool of all classes it vanishes with the
-    pool's size: a handful of samples must not drag a prototype to themselves. Elsewhere descriptions keep their worth.
+    ``expected`` is the effective number of samples of an average class. A description weighs ``scale`` times the
+    effective number of samples of its class, plus ``minimum``. In a pool of all classes the minimum vanishes with the
+    pool's size: a handful of samples must not draw a prototype to themselves. Elsewhere descriptions keep their
+    reliability. ``gamma`` is the weight of unseen classes in the super-prototypes, ``relaxation`` the strength f of the
+    prior; ``own`` is the part of the self-influence that is subtracted, and ``most_own`` the most that is.
     """
 
     expected: float
     scale: float
-    floor: float
+    minimum: float
+    gamma: float
+    relaxation: float
+    own: float
+    most_own: float
 
-    def pull(self, evidence: float) -> float:
-        """Of the description of a class with so much evidence."""
-        return self.scale * evidence + self.floor
+    def of_description(self, effective: float) -> float:
+        """Weight of the description of a class with so many effective samples."""
+        return self.scale * effective + self.minimum
 
     @property
-    def share(self) -> float:
-        """0 to 1: how much of what pulls on an unseen class is samples, and so can teach the super-prototypes.
+    def sample_share(self) -> float:
+        """0 to 1: how much of what places an unseen class is samples, and so can teach the super-prototypes.
 
         The rest is its description's own prediction, made from these super-prototypes.
         """
-        return self.expected / (self.expected + self.floor)
-
-    def own_vote(self, beta: float) -> float:
-        """What a sample adds to <x, p_j> by being part of p_j = normalize(beta sums_j + pull), in an average class."""
-        return beta / max(beta * self.expected + self.pull(self.expected), SMALLEST_COUNT)
+        return self.expected / (self.expected + self.minimum)
 
 
-def effective_counts(assembly: Assembly) -> EffectiveCounts:
-    """From the labeled rows, the size of the pool and its evenness; without a pool e is that of the labels."""
-    choices, problem, pool = assembly.choices, assembly.problem, assembly.pool
-    rows = assembly.counts[problem.seen].mean() if pool is None else pool.n / int(problem.allowed.sum())
-    expected = float(rows) * assembly.compactness
-    scale, uneven = choices.alignment_scale or 0.0, 1 - assembly.presence.evenness
-    if not choices.unit:
-        return EffectiveCounts(expected, scale, 0.0)
-    known = UNEVEN_PULL * scale * uneven * _description_reliability(assembly) if uneven > 0 else 0.0
-    return EffectiveCounts(expected, scale, SMALL_POOL_PULL / (1 + expected) ** (3 - uneven) + known)
+def choose_weights(data: FitData, seen: SeenClasses, pool: PoolDiagnosis, params: Parameters) -> Weights:
+    """From the labeled samples, the number of unlabeled ones, and what the pool looks like."""
+    rows = data.counts[data.seen].mean() if data.pool is None else data.pool.n / len(data.candidates)
+    expected, scale = float(rows) * seen.compactness, params.alignment_scale or 0.0
+    reliability = description_reliability(data.described, seen) if params.unit and pool.evenness < 1 else 0.0
+    minimum = minimum_weight(expected, scale, pool.evenness, reliability) if params.unit else 0.0
+    weights = Weights(expected, scale, minimum, 0.0, 0.0, 0.0, 0.0)
+    own, most_own = _self_influence(data, pool, params, weights, seen.temperature)
+    return weights._replace(
+        gamma=params.gamma * _teaching_share(data, pool, params.unit, weights.sample_share),
+        relaxation=prior_relaxation(params, pool, expected),
+        own=own,
+        most_own=most_own,
+    )
 
 
-def _description_reliability(assembly: Assembly) -> float:
-    """The pull of a description as Bayes has it: s / ((1 - s^2) R).
+def minimum_weight(expected: float, scale: float, evenness: float, reliability: float) -> float:
+    """a / (1 + e)^(3 - u) + 5 scale u w, u = 1 - evenness, w the reliability of descriptions."""
+    uneven = 1 - evenness
+    known = UNEVEN_WEIGHT * scale * uneven * reliability if uneven > 0 else 0.0
+    return SMALL_POOL_WEIGHT / (1 + expected) ** (3 - uneven) + known
 
-    A class's mean, of length R, is predicted with a cosine of s. Per direction, what the prediction s R leaves open has
-    the variance (1 - s^2) R^2 where one sample has 1. s is the median over seen classes, each predicted without itself.
+
+def description_reliability(described: bool, seen: SeenClasses) -> float:
+    """The weight of a description by Bayes' rule: s / ((1 - s^2) R), in samples.
+
+    A class mean of length R is predicted with a cosine of s. Per direction, what the prediction s R leaves open has the
+    variance (1 - s^2) R^2 where one sample has 1. s is the median over seen classes, each predicted without itself.
     """
-    problem = assembly.problem
-    if not problem.described or problem.seen.sum() < 2:
+    if not described or len(seen.prototypes) < 2:
         return 0.0
-    skill = max(0.0, float(np.median((assembly.seen_prototypes * assembly.predicted_left_out).sum(axis=1))))
-    return skill / (max(1 - skill**2, LEAST_UNEXPLAINED) * assembly.compactness)
+    skill = max(0.0, seen.skill)
+    return skill / (max(1 - skill**2, LEAST_UNEXPLAINED) * seen.compactness)
 
 
-def measure_compactness(assembly: Assembly) -> float:
-    """Median length of a seen class's mean; where none is seen, of the classes as the descriptions part the pool."""
-    seen = assembly.problem.seen
-    if seen.any():
-        return max(
-            SMALLEST_COUNT, float(np.median(np.linalg.norm(assembly.sums[seen], axis=1) / assembly.counts[seen]))
-        )
-    assert assembly.pool is not None
-    columns = np.flatnonzero(assembly.problem.allowed)
-    first = assembly.pool.assign(assembly.A[columns], np.zeros(len(columns)), 0.0)
-    there = first.masses > 1
-    lengths = np.linalg.norm(first.sums[there], axis=1) / first.masses[there]
-    return max(SMALLEST_COUNT, float(np.median(lengths))) if there.any() else 1.0
+def prior_relaxation(params: Parameters, pool: PoolDiagnosis, expected: float) -> float:
+    """f = relaxation e / (1 + e) (1 - certainty of few classes) evenness: how strongly class sizes follow the prior."""
+    f = 0.0 if params.prior is None or params.temperature == 0 else params.relaxation
+    f *= expected / (1 + expected) * (1 - pool.certainty)
+    return f * (pool.evenness if params.estimates_prior else 1.0)
+
+
+def alignment_weights(data: FitData, seen: SeenClasses, start: State, weights: Weights, params: Parameters) -> Array:
+    """(C,) kappa_j: the weight of a class's code; 1 for every class as printed in the paper.
+
+    That of its description, divided by the length of the first z_j D_v, so that every description weighs alike.
+    """
+    scale = params.alignment_scale
+    if scale is None:
+        return np.ones(data.n_classes)
+    mask = data.seen
+    labels = data.counts[mask].mean() if mask.any() else 0.0
+    pull = np.where(mask, scale * labels * seen.compactness, weights.of_description(weights.expected))
+    lengths = np.linalg.norm(start.Z @ start.D_v, axis=1) if params.unit else np.ones(len(mask))
+    return np.maximum(pull / np.maximum(lengths, 1e-3), np.finfo(np.float64).tiny)
+
+
+def _teaching_share(data: FitData, pool: PoolDiagnosis, unit: bool, sample_share: float) -> float:
+    """How much unseen classes count in the super-prototypes, 0 to 1; fully in the paper, not without a pool.
+
+    Nor where few of them are there: what the others have found is no class.
+    """
+    if not unit:
+        return 1.0
+    return 0.0 if data.pool is None else sample_share * max(pool.evenness, LEAST_EVEN)
+
+
+def _self_influence(
+    data: FitData, pool: PoolDiagnosis, params: Parameters, weights: Weights, temperature: float
+) -> tuple[float, float]:
+    """Which part of the self-influence is subtracted, and how much at most.
+
+    None among seen classes, where the advantage of unseen ones makes up for it. In a pool of all classes a small one is
+    one that was predicted badly, and not smaller than the others: hence the upper bound.
+    """
+    if data.pool is None or not params.soft or params.discriminative > 0 or data.seen_compete:
+        return 0.0, 0.0
+    part, beta = 1 - params.own_vote, params.beta
+    average = beta / max(beta * weights.expected + weights.of_description(weights.expected), SMALLEST_COUNT)
+    return part, min(part * average / max(pool.evenness, LEAST_EVEN), MOST_TAKEN_BACK * temperature)

@@ -84,7 +84,7 @@ def _curve(sizes: Any, seconds_at: Any) -> dict[str, list[float]]:
 
 def _five_iterations(size: Size, **options: Any) -> float:
     X, y, A = synthetic(size)
-    fit = {"fit": lambda: HPL(max_iter=5, tol=0.0, mend=False, **options).fit(X, y, semantics=A)}
+    fit = {"fit": lambda: HPL.with_constants(refine=False)(max_iter=5, tol=0.0, **options).fit(X, y, semantics=A)}
     return time_together(fit, REPEATS)["fit"]
 
 

@@ -89,11 +89,6 @@ def _gap(masses: Array, g: Array, prior: Array, T: float, r: float) -> float:
     return r * float(masses.sum()) * float((xlogy(shares, shares) - shares * tilted).sum())
 
 
-def smoothed_prior(masses: Array, pseudo: float) -> Array:
-    """pi_j = (c_j + a) / (N + n a): exact minimizer with -r a sum log pi_j in the objective; a -> inf: uniform."""
-    return np.asarray((masses + pseudo) / (masses.sum() + len(masses) * pseudo))
-
-
 def two_level_prior(masses: Array, levels: Array, pseudo: float, weights: Array | None = None) -> Array:
     """pi_j = s_l w_j / n_l, s_l = (C_l + a_l) / (N + sum a): the share of a level is free, inside it classes are equal.
 

@@ -1,4 +1,7 @@
-"""The default's own blocks: unit prototypes, and a soft assignment of the pool towards a class prior."""
+"""Unit prototypes: a soft assignment towards a class prior, and prototypes that are normalized sums.
+
+With |p_j| = 1 the objective is linear in p_j, so that the update of a prototype is a sum divided by its length.
+"""
 
 from __future__ import annotations
 
@@ -6,67 +9,64 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from superproto.hpl.objective import assignment, sphere
-from superproto.hpl.objective.formulations import Formulation, Given, State
-from superproto.hpl.objective.least_squares import Spectrum, quadratic_form
+from superproto.hpl.objective.assignment import (
+    agreement,
+    relaxation_weight,
+    two_level_prior,
+    update_assignment,
+)
+from superproto.hpl.objective.least_squares import quadratic_form
+from superproto.hpl.objective.state import Alignment, Given, Spectrum, State
 from superproto.samples.chunks import Array
 
-# Once an outer iteration changes at most a share SETTLED of the labels, class sizes are held LOOSE as firmly if they
-# agree with the prior less than BORNE_OUT[0], and as before at BORNE_OUT[1] (docs/decisions.md, 19).
-SETTLED, LOOSE, BORNE_OUT = 0.03, 0.3, (0.97, 1.0)
+# Once an outer iteration changes at most a share SETTLED of the labels, the prior is LOOSE times as strong if class
+# sizes agree with it less than CONFIRMED[0], and as strong as before at CONFIRMED[1] (docs/decisions.md, 19).
+SETTLED, LOOSE, CONFIRMED = 0.03, 0.3, (0.97, 1.0)
 
 
 @dataclass(frozen=True)
-class Softness:
-    """Temperature T, relaxation f, and the family in which the class prior is found.
+class SphereEncoding:
+    """Unit prototypes, soft assignment towards a prior; the discriminative term has weight eta (0: means).
 
-    ``own``: how much of a sample's own vote for a class is taken back, 0 to 1, and ``most_own`` what is at most;
-    ``votes_fall``: less and less, as classes grow.
-    ``lets_go``: class sizes are held firmly only until classes have found their samples. ``weights`` (n,) share a
-    class's prior among its prototypes; None: each class has one.
+    ``temperature`` T and ``relaxation`` f shape the assignment; ``estimates_prior``: the class prior is found too, with
+    one share for each level; ``levels`` (n,) is that of each candidate. ``own``: how much of the self-influence of a
+    sample is subtracted, 0 to 1, and ``most_own`` the most that is; ``influence_falls``: less and less, as classes
+    grow. ``relaxes``: the prior is relaxed once classes have found their samples. ``weights`` (n,) share a class's
+    prior among its prototypes; None: each class has one.
     """
 
+    given: Given
     temperature: float
     relaxation: float
-    prior: str
+    estimates_prior: bool
     levels: Array
     pseudo_count: float
-    lets_go: bool = False
+    relaxes: bool = False
     own: float = 0.0
     most_own: float | Array = 0.0
-    votes_fall: bool = True
+    influence_falls: bool = True
     max_passes: int = 60
     weights: Array | None = None
 
-
-class Spherical(Formulation):
-    """Unit prototypes, soft assignment towards a prior; the discriminative term has weight eta (0: means)."""
-
-    def __init__(self, given: Given, softness: Softness) -> None:
-        super().__init__(given)
-        self.softness = softness
-        self.stretch = 1 + 2 * given.discriminative
+    @property
+    def stretch(self) -> float:
+        """What <x, p_j> is multiplied by in the scores."""
+        return 1 + 2 * self.given.discriminative
 
     def assign(self, state: State) -> State:
-        given, soft = self.given, self.softness
+        """The Q block: semi-relaxed entropic transport of the unlabeled samples to the candidates."""
+        given = self.given
         if given.pool is None:
             return state
         columns = np.flatnonzero(given.allowed)
-        state = self.with_first_votes(state)
+        state = self.prepare(state)
         P = self.stretch * state.P[columns]
         ceiling = state.confusion - float((state.sums[columns] * P).sum()) if len(state.labels) else np.inf
-        found = assignment.update_assignment(
-            given.pool,
-            P,
-            given.offset[columns],
-            state.prior,
-            state.log_scaling,
-            soft.temperature,
-            state.own[columns],
-            self._relaxation(state),
-            ceiling,
-            soft.max_passes,
-        )
+        own = state.continuation.self_influence[columns]
+        found = update_assignment(
+            given.pool, P, given.offset[columns], state.prior, state.log_scaling, self.temperature, own,
+            self._relaxation(state), ceiling, self.max_passes,
+        )  # fmt: skip
         masses, sums = np.zeros(len(state.P)), np.zeros_like(state.P)
         masses[columns], sums[columns] = found.answer.masses, found.answer.sums
         moved = state._replace(
@@ -75,116 +75,24 @@ class Spherical(Formulation):
         )  # fmt: skip
         return self._with_prior(moved, columns)
 
-    def unchanging(self) -> Spherical:
-        return Spherical(self.given, replace(self.softness, lets_go=False, votes_fall=False))
-
-    def plain_objective(self, state: State, hold: float) -> float:
-        """Of the state's prototypes and codes, the pool shared out anew: own votes count, sizes are held so firmly.
-
-        So states that gave up different things on the way compare.
-        """
-        plain = Spherical(self.given, replace(self.softness, own=0.0, lets_go=False))
-        bare = state._replace(labels=np.zeros(0, dtype=np.int64), own=np.zeros_like(state.own), hold=hold)
-        return plain.objective(plain.assign(bare))
-
-    @property
-    def score_weight(self) -> float:
-        """What <x, p_j> of a pool sample counts in the objective."""
+    def update_prototypes(self, state: State, classes: Array, alignment: Alignment) -> State:
+        """The P block: p_j = normalize(beta sums_j + kappa_j z_j D_v) for classes that are not held."""
         given = self.given
-        return given.beta * given.gamma / ((1 + given.beta) * (1 + given.lam) * (1 + given.gamma))
-
-    def let_go(self, state: State, changed: int) -> State:
-        """f is smaller from here on if classes differ in size without the prior; KL >= 0, so the objective cannot rise.
-
-        The prior makes every class find samples; once they have, it would only take some from the large classes.
-        """
-        given, soft = self.given, self.softness
-        if given.pool is None or state.settled or not soft.lets_go or changed > SETTLED * given.pool.n:
-            return state
-        columns = np.flatnonzero(given.allowed)
-        P = self.stretch * state.P[columns]
-        free = given.pool.assign(P, given.offset[columns], soft.temperature, state.own[columns], with_sums=False).masses
-        low, high = BORNE_OUT
-        borne_out = np.clip((assignment.agreement(free / free.sum(), state.prior) - low) / (high - low), 0.0, 1.0)
-        return state._replace(hold=float(LOOSE + (1 - LOOSE) * borne_out), settled=True)
-
-    def with_first_votes(self, state: State) -> State:
-        """v_j for classes as large as they look at the start, where no prototype holds a vote yet."""
-        given, soft = self.given, self.softness
-        if given.pool is None or soft.own == 0 or len(state.labels) or state.own.any():
-            return state
-        columns = np.flatnonzero(given.allowed)
-        bias = given.offset[columns] + soft.temperature * state.log_scaling
-        first = given.pool.assign(self.stretch * state.P[columns], bias, soft.temperature)
-        own = np.zeros(len(state.P))
-        own[columns] = np.minimum(self._votes(first.sums, state, columns), soft.most_own)
-        return state._replace(own=own)
-
-    def _with_fewer_votes(self, state: State, members: Array) -> State:
-        """v_j as the class has grown; it only falls, so the objective cannot rise."""
-        if self.softness.own == 0 or not self.softness.votes_fall:
-            return state
-        own = state.own.copy()
-        own[members] = np.minimum(own[members], self._votes(state.sums[members], state, members))
-        return state._replace(own=own)
-
-    def _votes(self, sums: Array, state: State, members: Array) -> Array:
-        target, given = state.Z[members] @ state.D_v, self.given
-        reached = given.sums[members] + given.pool_weight[members, None] * sums
-        pulled = sphere.total_pull(reached, target, given.beta, given.kappa[members])
-        return self.softness.own * sphere.self_influence(pulled, given.beta)
-
-    def _relaxation(self, state: State) -> float:
-        return self.softness.relaxation * state.hold
-
-    def _weight(self, state: State) -> float:
-        return assignment.relaxation_weight(self.softness.temperature, self._relaxation(state))
-
-    def _with_prior(self, state: State, columns: Array) -> State:
-        """The pi block, exact for the current masses; the objective's KL term moves with it."""
-        soft = self.softness
-        masses = state.masses[columns]
-        if soft.prior == "smoothed":
-            prior = assignment.smoothed_prior(masses, soft.pseudo_count)
-        elif soft.prior == "two-level":
-            prior = assignment.two_level_prior(masses, soft.levels, soft.pseudo_count, soft.weights)
-        else:
-            return state
-        r = self._weight(state)
-        change = -float(masses @ (np.log(prior) - np.log(state.prior)))
-        return state._replace(prior=prior, confusion=state.confusion + r * change)
-
-    def _prior_cost(self, state: State) -> float:
-        """What the pseudo-counts add: -r a sum_j log pi_j (smoothed), -r sum_l a_l log s_l (two-level)."""
-        soft = self.softness
-        if soft.prior not in {"smoothed", "two-level"} or soft.pseudo_count == 0:
-            return 0.0
-        r = self._weight(state)
-        if soft.prior == "smoothed":
-            return -r * soft.pseudo_count * float(np.log(state.prior).sum())
-        sizes = np.bincount(soft.levels, soft.weights)
-        shares = np.bincount(soft.levels, state.prior)
-        return -r * soft.pseudo_count * float((sizes / sizes.sum()) @ np.log(shares))
-
-    def prototypes(self, state: State, members: Array) -> State:
-        given = self.given
-        _, sums = self.reach(state)
+        _, sums = given.effective(state)
         P = state.P.copy()
         target = state.Z @ state.D_v
         kappa = given.kappa
-        for spectrum, inside in given.kind(members[~given.held[members]]):
+        for spectrum, inside in given.by_spectrum(classes[~given.held[classes]]):
             if given.discriminative == 0 or spectrum is None:
-                P[inside] = sphere.sphere_prototypes(sums[inside], target[inside], given.beta, kappa[inside], P[inside])
+                P[inside] = sphere_prototypes(sums[inside], target[inside], given.beta, kappa[inside], P[inside])
             else:
-                P[inside] = sphere.discriminative_sphere_prototypes(
+                P[inside] = discriminative_sphere_prototypes(
                     spectrum, sums[inside], target[inside], given.beta, kappa[inside], given.discriminative, P[inside]
                 )
-        return self._with_fewer_votes(state._replace(P=P), members)
+        return self._with_less_influence(state._replace(P=P), classes)
 
-    def misalignment(self, state: State) -> Array:
-        return super().misalignment(state) / 2
-
-    def encoding(self, state: State) -> float:
+    def cost(self, state: State) -> float:
+        """beta ( - sum_labeled <x, p> + gamma (transport cost of the unlabeled samples) + eta tr(P X'X P') )."""
         given = self.given
         labeled = -self.stretch * float(given.domain_weight @ (given.sums * state.P).sum(axis=1))
         pool = 0.0
@@ -192,11 +100,90 @@ class Spherical(Formulation):
             pool = state.confusion + self._prior_cost(state) - self.stretch * float((state.sums * state.P).sum())
         bent = 0.0
         if given.discriminative > 0:
-            for spectrum, inside in given.kind(np.arange(len(state.P))):
+            for spectrum, inside in given.by_spectrum(np.arange(len(state.P))):
                 if spectrum is not None:
                     weight = float(given.domain_weight[inside][0])
                     bent += weight * given.discriminative * quadratic_form(state.P[inside], spectrum)
         return given.beta * (labeled + given.gamma * pool + bent)
+
+    # -- what may only fall ----------------------------------------------------------------------------------------
+
+    def prepare(self, state: State) -> State:
+        """The state with v_j for classes as large as they look at the start, where none is known yet."""
+        given, known = self.given, state.continuation.self_influence
+        if given.pool is None or self.own == 0 or len(state.labels) or known.any():
+            return state
+        columns = np.flatnonzero(given.allowed)
+        bias = given.offset[columns] + self.temperature * state.log_scaling
+        first = given.pool.assign(self.stretch * state.P[columns], bias, self.temperature)
+        own = np.zeros(len(state.P))
+        own[columns] = np.minimum(self._influence(first.sums, state, columns), self.most_own)
+        return state._replace(continuation=state.continuation._replace(self_influence=own))
+
+    def _with_less_influence(self, state: State, classes: Array) -> State:
+        """v_j as the class has grown; it only falls, so the objective cannot rise."""
+        if self.own == 0 or not self.influence_falls:
+            return state
+        own = state.continuation.self_influence.copy()
+        own[classes] = np.minimum(own[classes], self._influence(state.sums[classes], state, classes))
+        return state._replace(continuation=state.continuation._replace(self_influence=own))
+
+    def _influence(self, sums: Array, state: State, classes: Array) -> Array:
+        target, given = state.Z[classes] @ state.D_v, self.given
+        reached = given.sums[classes] + given.pool_weight[classes, None] * sums
+        pulled = total_pull(reached, target, given.beta, given.kappa[classes])
+        return self.own * self_influence(pulled, given.beta)
+
+    def relax(self, state: State, changed: int) -> State:
+        """The prior is weaker from here on if classes differ in size without it; KL >= 0, so the objective cannot rise.
+
+        The prior makes every class find samples; once they have, it would only take some from the large classes.
+        """
+        given = self.given
+        if given.pool is None or state.continuation.settled or not self.relaxes or changed > SETTLED * given.pool.n:
+            return state
+        columns = np.flatnonzero(given.allowed)
+        P, own = self.stretch * state.P[columns], state.continuation.self_influence[columns]
+        free = given.pool.assign(P, given.offset[columns], self.temperature, own, with_sums=False).masses
+        low, high = CONFIRMED
+        confirmed = np.clip((agreement(free / free.sum(), state.prior) - low) / (high - low), 0.0, 1.0)
+        strength = float(LOOSE + (1 - LOOSE) * confirmed)
+        return state._replace(continuation=state.continuation._replace(prior_strength=strength, settled=True))
+
+    def with_given(self, given: Given) -> SphereEncoding:
+        """The same with other fixed quantities."""
+        return replace(self, given=given)
+
+    def without_continuation(self) -> SphereEncoding:
+        """The encoding whose prior is not relaxed and whose self-influence does not fall."""
+        return replace(self, relaxes=False, influence_falls=False)
+
+    # -- the class prior -------------------------------------------------------------------------------------------
+
+    def _relaxation(self, state: State) -> float:
+        return self.relaxation * state.continuation.prior_strength
+
+    def _prior_weight(self, state: State) -> float:
+        return relaxation_weight(self.temperature, self._relaxation(state))
+
+    def _with_prior(self, state: State, columns: Array) -> State:
+        """The pi block, exact for the current masses; the objective's KL term moves with it."""
+        if not self.estimates_prior:
+            return state
+        masses = state.masses[columns]
+        prior = two_level_prior(masses, self.levels, self.pseudo_count, self.weights)
+        r = self._prior_weight(state)
+        change = -float(masses @ (np.log(prior) - np.log(state.prior)))
+        return state._replace(prior=prior, confusion=state.confusion + r * change)
+
+    def _prior_cost(self, state: State) -> float:
+        """What the pseudo-counts of the levels add: -r sum_l a_l log s_l."""
+        if not self.estimates_prior or self.pseudo_count == 0:
+            return 0.0
+        r = self._prior_weight(state)
+        sizes = np.bincount(self.levels, self.weights)
+        shares = np.bincount(self.levels, state.prior)
+        return -r * self.pseudo_count * float((sizes / sizes.sum()) @ np.log(shares))
 
 
 def normalized(rows: Array, fallback: Array) -> Array:

@@ -1,0 +1,63 @@
+"""What a fit is given, ready to compute with: labeled samples, unlabeled samples, descriptions, class masks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from superproto.estimator.validation import Problem
+from superproto.samples.centering import center_descriptions
+from superproto.samples.chunks import Array, rows_of
+from superproto.samples.whitened import WhitenedSamples, labeled_and_pool
+from superproto.samples.whitening import Metric
+
+# Weight of a label of a class that counts as unseen, in unlabeled samples that are assigned to it.
+LABEL_WEIGHT = 3.0
+
+
+@dataclass(frozen=True)
+class FitData:
+    """Samples behind a metric, and the classes.
+
+    ``labels`` (n,) are the classes of the labeled samples; ``counts`` (C,) and ``sums`` (C, d) are those of the labeled
+    samples of each class. ``candidates`` (c,) are the classes that an unlabeled sample may have, ``allowed`` (C,) the
+    same as a mask; ``generalized`` where both seen and unseen classes are among them, ``seen_compete`` where any seen
+    class is.
+    """
+
+    labeled: WhitenedSamples
+    labels: Array
+    pool: WhitenedSamples | None
+    descriptions: Array
+    described: bool
+    names: Array
+    seen: Array
+    allowed: Array
+    candidates: Array
+    counts: Array
+    sums: Array
+    n_classes: int
+    seen_compete: bool
+    generalized: bool
+
+    @classmethod
+    def of(cls, X: Any, problem: Problem, metric: Metric, center: bool) -> FitData:
+        """From checked input; ``center``: descriptions are taken about their mean."""
+        known, asked = labeled_and_pool(problem.labels)
+        labels, n_classes = problem.labels[known], problem.n_classes
+        labeled = WhitenedSamples(rows_of(X, known), metric)
+        pool = WhitenedSamples(rows_of(X, asked), metric) if len(asked) else None
+        counts, sums = labeled.class_sums(labels, n_classes)
+        few = ~problem.seen & (counts > 0)
+        counts[few] *= LABEL_WEIGHT
+        sums[few] *= LABEL_WEIGHT
+        seen, allowed = problem.seen, problem.allowed
+        compete = bool((allowed & seen).any())
+        return cls(
+            labeled=labeled, labels=labels, pool=pool, names=problem.names, described=problem.described,
+            descriptions=center_descriptions(problem.semantics, centered=center),
+            seen=seen, allowed=allowed, candidates=np.flatnonzero(allowed), counts=counts, sums=sums,
+            n_classes=n_classes, seen_compete=compete, generalized=compete and bool((allowed & ~seen).any()),
+        )  # fmt: skip
