@@ -52,10 +52,10 @@ def test_a_single_row_is_like_nobody():
     assert coherence(rows, np.array([0, 0, 1]), 2)[1] == -np.inf
 
 
-def fitted(task, **parameters):
+def fitted(task, kind=HPL, **parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return HPL(**parameters).fit(task.X, task.y, semantics=task.semantics)
+        return kind(**parameters).fit(task.X, task.y, semantics=task.semantics)
 
 
 def accuracy(task, model):
@@ -74,7 +74,7 @@ def some_missing():
 
 def test_a_pool_without_some_candidates_gains(some_missing):
     task, model = some_missing
-    assert accuracy(task, model) > accuracy(task, fitted(task, mend=False))
+    assert accuracy(task, model) > accuracy(task, fitted(task, HPL.with_constants(refine=False)))
     assert np.diff(model.objective_).max() <= 0
 
 
@@ -109,7 +109,9 @@ def test_full_pools_miss_nobody():
         assert not fitted(task).missing_.any()
 
 
-@pytest.mark.parametrize("parameters", [{"prior": "uniform"}, {"prior": None}, {"mend": False}])
+@pytest.mark.parametrize(
+    "parameters", [{"prior": "uniform"}, {"prior": None}, {"kind": HPL.with_constants(refine=False)}]
+)
 def test_nobody_is_missing_where_it_is_not_asked(some_missing, parameters):
     task, _ = some_missing
     assert not fitted(task, **parameters).missing_.any()

@@ -1,4 +1,4 @@
-"""FIT: a pool sample does not vote for itself: its own pull on a prototype is taken back when it is assigned."""
+"""A sample does not confirm its own label: its self-influence on a prototype is subtracted when it is assigned."""
 
 from __future__ import annotations
 
@@ -9,12 +9,7 @@ import pytest
 
 from superproto import HPL
 from superproto.datasets import make_task
-from superproto.estimator.validation import check_problem
-from superproto.hpl.assembly import Assembly
-from superproto.hpl.parameters import check_parameters
 from superproto.metrics import per_class_accuracy
-from superproto.samples.chunks import rows_of
-from superproto.samples.whitening import learn_metric
 
 
 def small_pool(seed, setting="zsl", samples=10):
@@ -36,7 +31,7 @@ def small_pool(seed, setting="zsl", samples=10):
 
 def fitted(seed, own_vote, setting="zsl", **parameters):
     task, rows = small_pool(seed, setting)
-    model = HPL(own_vote=own_vote, candidates=task.candidates, **parameters)
+    model = HPL.with_constants(own_vote=own_vote)(candidates=task.candidates, **parameters)
     return task.truth[rows], task.y[rows] == -1, model.fit(task.X[rows], task.y[rows], semantics=task.semantics)
 
 
@@ -70,7 +65,8 @@ def test_a_pool_of_one_class_is_not_torn_apart(prior):
     def accuracy(own_vote, seed):
         task = make_task(n_seen=20, n_unseen=8, n_features=200, separation=0.8, attribute_noise=0.6, random_state=seed)
         rows = np.flatnonzero(~task.asked | (task.truth == task.unseen_classes[seed]))
-        model = HPL(own_vote=own_vote, prior=prior).fit(task.X[rows], task.y[rows], semantics=task.semantics)
+        model = HPL.with_constants(own_vote=own_vote)(prior=prior)
+        model.fit(task.X[rows], task.y[rows], semantics=task.semantics)
         return np.mean((model.transduction_ == task.truth[rows])[task.asked[rows]])
 
     taken_back, counted = ([accuracy(own_vote, seed) for seed in range(4)] for own_vote in (0.0, 1.0))
@@ -84,7 +80,7 @@ def test_more_is_taken_back_in_small_classes_and_less_and_less():
     task = make_task(n_seen=20, n_unseen=8, n_features=400, separation=1.0, random_state=0)
     kept = ~task.asked | np.isin(task.truth, task.unseen_classes[:3])
     votes = []
-    model = HPL(callback=lambda sweep: votes.append((sweep.state.own, sweep.state.masses)))
+    model = HPL(callback=lambda done: votes.append((done.state.continuation.self_influence, done.state.masses)))
     model.fit(task.X[kept], task.y[kept], semantics=task.semantics)
     assert all((after <= before).all() for (before, _), (after, _) in itertools.pairwise(votes))
     assert (votes[-1][0] < votes[0][0]).any()
@@ -99,38 +95,45 @@ def test_labels_are_the_largest_scores():
     np.testing.assert_array_equal(model.predict(task.X[rows][asked]), model.transduction_[asked])
 
 
-def spherical(task):
-    """The model of a fit, and its state after the first assignment."""
-    problem = check_problem(task.y, task.semantics)
-    metric = learn_metric(rows_of(task.X), problem.labels, problem.n_classes)
-    assembly = Assembly(check_parameters(HPL(), problem, "means"), rows_of, task.X, problem, metric)
-    return assembly, assembly.model, assembly.model.assign(assembly.start)
+def at_first_assignment(compose):
+    """A fit's parts, and its state after the first assignment."""
+    parts = compose(make_task(n_seen=20, n_unseen=8, n_features=400, separation=1.0, random_state=0))
+    return parts.objective, parts.objective.encoding.assign(parts.start)
 
 
-def test_votes_are_those_of_the_pull_and_at_most_an_average_class():
+def test_votes_are_those_of_the_pull_and_at_most_an_average_class(compose):
     task = make_task(n_seen=20, n_unseen=8, n_features=400, separation=1.0, random_state=0)
-    task = task.with_pool("shifted-prior", imbalance=3, seed=0)
-    assembly, model, state = spherical(task)
-    unseen = task.unseen_classes
-    free = assembly.pool.assign(assembly.start.P[unseen], np.zeros(8), assembly.temperature)
-    pulled = model.given.beta * free.sums + (model.given.kappa[:, None] * (state.Z @ state.D_v))[unseen]
-    votes = model.given.beta / np.linalg.norm(pulled, axis=1)
-    most = model.softness.most_own
-    np.testing.assert_allclose(state.own[unseen], np.minimum(votes, most), rtol=1e-5)
+    parts = compose(task.with_pool("shifted-prior", imbalance=3, seed=0))
+    encoding, given, unseen = parts.objective.encoding, parts.objective.given, task.unseen_classes
+    state = encoding.assign(parts.start)
+    free = parts.data.pool.assign(parts.start.P[unseen], np.zeros(8), parts.seen.temperature)
+    pulled = given.beta * free.sums + (given.kappa[:, None] * (state.Z @ state.D_v))[unseen]
+    votes = given.beta / np.linalg.norm(pulled, axis=1)
+    most = encoding.most_own
+    np.testing.assert_allclose(state.continuation.self_influence[unseen], np.minimum(votes, most), rtol=1e-5)
     assert (votes > most).any()
     assert (votes < most).any()
 
 
-def test_a_rise_of_votes_would_raise_the_objective():
+def test_a_rise_of_votes_would_raise_the_objective(compose):
     """So they only fall."""
-    _, model, state = spherical(make_task(n_seen=20, n_unseen=8, n_features=400, separation=1.0, random_state=0))
-    values = [model.objective(model.assign(state._replace(own=state.own * factor))) for factor in (0.5, 1.0, 2.0)]
-    assert values[0] < values[1] < values[2]
+    objective, state = at_first_assignment(compose)
+    continuation = state.continuation
+
+    def value(factor):
+        scaled = continuation._replace(self_influence=continuation.self_influence * factor)
+        return objective.value(objective.encoding.assign(state._replace(continuation=scaled)))
+
+    assert value(0.5) < value(1.0) < value(2.0)
 
 
-def test_starts_are_compared_with_votes_that_stay():
-    _, model, state = spherical(make_task(n_seen=20, n_unseen=8, n_features=400, separation=1.0, random_state=0))
-    members = np.flatnonzero(~model.given.seen)
-    larger = state._replace(sums=10 * state.sums)
-    assert (model.prototypes(larger, members).own < state.own)[members].all()
-    np.testing.assert_array_equal(model.unchanging().prototypes(larger, members).own, state.own)
+def test_starts_are_compared_with_votes_that_stay(compose):
+    objective, state = at_first_assignment(compose)
+    members = np.flatnonzero(~objective.given.seen)
+    larger, before = state._replace(sums=10 * state.sums), state.continuation.self_influence
+
+    def after(encoding):
+        return encoding.update_prototypes(larger, members, objective.alignment).continuation.self_influence
+
+    assert (after(objective.encoding) < before)[members].all()
+    np.testing.assert_array_equal(after(objective.encoding.without_continuation()), before)

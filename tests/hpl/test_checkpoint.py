@@ -147,7 +147,7 @@ def test_a_checkpoint_of_an_older_version_is_refused(tmp_path):
     with pytest.raises(Stop):
         fitted(HPL(checkpoint=path, callback=stop_at(1)))
     with safe_open(path, framework="numpy") as file:
-        arrays = {name: file.get_tensor(name) for name in file.keys() if name != "state.own"}  # noqa: SIM118
+        arrays = {name: file.get_tensor(name) for name in file.keys() if name != "state.self_influence"}  # noqa: SIM118
         owner = file.metadata()
     save_file(arrays, path, owner)
     with pytest.raises(UserError, match="another version"):

@@ -1,4 +1,4 @@
-"""FIT: the class prior is held until classes have found their samples; classes without evidence teach nothing."""
+"""The class prior is relaxed once classes have found their samples; classes without samples teach nothing."""
 
 from __future__ import annotations
 
@@ -34,10 +34,12 @@ def sweeps_of(task, **parameters):
 def test_the_prior_is_let_go_once_and_only_when_few_labels_change():
     task = uneven()
     sweeps, model = sweeps_of(task)
-    settled = [sweep.state.settled for sweep in sweeps]
+    settled = [sweep.state.continuation.settled for sweep in sweeps]
     first = settled.index(True)
     assert settled == [False] * first + [True] * (len(settled) - first)
-    assert [sweep.state.hold for sweep in sweeps] == [1.0] * first + [model.hold_] * (len(settled) - first)
+    assert [sweep.state.continuation.prior_strength for sweep in sweeps] == [1.0] * first + [model.hold_] * (
+        len(settled) - first
+    )
     assert sphere.LOOSE <= model.hold_ < 1
     share = sweeps[first].labels_changed / task.asked.sum()
     assert share <= sphere.SETTLED
@@ -65,7 +67,7 @@ def test_large_classes_keep_their_samples(monkeypatch):
 )
 def test_a_given_prior_and_that_of_the_generalized_setting_stay(setting, parameters):
     sweeps, model = sweeps_of(uneven(setting), **parameters)
-    assert all(sweep.state.hold == 1 and not sweep.state.settled for sweep in sweeps)
+    assert all(sweep.state.continuation[:2] == (1, False) for sweep in sweeps)
     assert model.hold_ == 0
 
 

@@ -1,4 +1,4 @@
-"""FEW CLASSES: a pool of one class is not torn apart, and a pool of all classes is not thought to hold few."""
+"""Pool diagnosis: few and uneven classes are recognized, and a pool of all classes is not thought to hold few."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ import pytest
 
 from superproto import HPL
 from superproto.datasets import make_task
-from superproto.estimator.validation import check_problem
-from superproto.hpl.assembly import Assembly
 from superproto.hpl.objective.assignment import evenness
-from superproto.hpl.parameters import check_parameters
 from superproto.hpl.pool_diagnosis import (
     PSEUDO_COUNT,
     REMOTE,
@@ -22,23 +19,16 @@ from superproto.hpl.pool_diagnosis import (
     remoteness,
     usual_distances,
 )
-from superproto.hpl.weights import SMALL_POOL_PULL, UNEVEN_PULL
-from superproto.samples.chunks import rows_of
-from superproto.samples.whitening import learn_metric
 
 TASK = make_task(
     n_seen=40, n_unseen=10, n_features=60, n_attributes=20, samples_per_class=60, separation=0.6, attribute_noise=0.3
 )
 
 
-def assembly_of(task, **parameters) -> Assembly:
-    problem = check_problem(task.y, task.semantics, candidates=task.candidates)
-    metric = learn_metric(rows_of(task.X), problem.labels, problem.n_classes)
-    return Assembly(check_parameters(HPL(**parameters), problem, "means"), rows_of, task.X, problem, metric)
-
-
-def presence_of(task, **parameters) -> PoolDiagnosis:
-    return assembly_of(task, **parameters).presence
+@pytest.fixture(scope="module")
+def pool_of(diagnose):
+    """The diagnosis of a task's pool."""
+    return lambda task, **parameters: diagnose(task, **parameters).pool
 
 
 def accuracy(task, labels) -> float:
@@ -66,23 +56,21 @@ def test_evenness_by_hand():
     assert evenness(np.array([0.5, 0.5, 0, 0])) == pytest.approx(1 / 2)
 
 
-def test_a_pool_of_all_classes_changes_nothing():
-    found = presence_of(TASK)
+def test_a_pool_of_all_classes_changes_nothing(pool_of):
+    found = pool_of(TASK)
     assert found.certainty == 0
     assert not found.advantage.any()
 
 
 @pytest.mark.filterwarnings("ignore:.*classes:UserWarning")
-def test_a_pool_of_one_class_is_recognized_and_not_torn_apart(monkeypatch):
+def test_a_pool_of_one_class_is_recognized_and_not_torn_apart(pool_of, monkeypatch):
     few = TASK.with_pool("few-classes", classes=1, seed=1)
-    found = presence_of(few)
+    found = pool_of(few)
     assert found.certainty > 0
     assert found.advantage.argmax() == np.flatnonzero(TASK.unseen_classes == few.truth[few.asked][0])[0]
     with_presence = HPL().fit(few.X, few.y, semantics=few.semantics)
     assert with_presence.evenness_ == found.evenness < 0.5
-    monkeypatch.setattr(
-        "superproto.hpl.pool_diagnosis.diagnose_pool", lambda assembly: PoolDiagnosis(0.0, np.zeros(10), 1.0)
-    )
+    monkeypatch.setattr("superproto.hpl.estimator.diagnose_pool", lambda *_: PoolDiagnosis(0.0, np.zeros(10), 1.0))
     without = HPL().fit(few.X, few.y, semantics=few.semantics)
     assert accuracy(few, with_presence.transduction_) > accuracy(few, without.transduction_) + 0.05
     assert (np.diff(with_presence.objective_) <= 1e-9).all()
@@ -90,78 +78,40 @@ def test_a_pool_of_one_class_is_recognized_and_not_torn_apart(monkeypatch):
 
 
 @pytest.mark.parametrize("prior", ["uniform", None])
-def test_a_prior_that_is_given_is_kept(prior):
+def test_a_prior_that_is_given_is_kept(pool_of, prior):
     few = TASK.with_pool("few-classes", classes=1, seed=1)
-    assert presence_of(few, prior=prior).certainty == 0
+    assert pool_of(few, prior=prior).certainty == 0
 
 
-def test_ten_samples_are_too_few_to_say_that_classes_are_missing():
+def test_ten_samples_are_too_few_to_say_that_classes_are_missing(pool_of):
     rng = np.random.default_rng(0)
     asked = rng.choice(np.flatnonzero(TASK.asked), 10, replace=False)
     kept = np.union1d(np.flatnonzero(~TASK.asked), asked)
-    assert presence_of(TASK._select(kept)).certainty == 0
+    assert pool_of(TASK._select(kept)).certainty == 0
 
 
-def test_evenness_is_that_of_seen_classes():
+def test_evenness_is_that_of_seen_classes(pool_of):
     """All classes are even; half of them are not, and five samples of all cannot be."""
-    assert presence_of(TASK).evenness == 1
-    assert presence_of(TASK.with_pool("few-classes", classes=5, seed=1)).evenness < 0.5
+    assert pool_of(TASK).evenness == 1
+    assert pool_of(TASK.with_pool("few-classes", classes=5, seed=1)).evenness < 0.5
     rng = np.random.default_rng(0)
     asked = rng.choice(np.flatnonzero(TASK.asked), 30, replace=False)
-    assert presence_of(TASK._select(np.union1d(np.flatnonzero(~TASK.asked), asked))).evenness > 0.5
+    assert pool_of(TASK._select(np.union1d(np.flatnonzero(~TASK.asked), asked))).evenness > 0.5
 
 
-def test_the_order_of_rows_says_nothing_of_presence():
+def test_the_order_of_rows_says_nothing_of_presence(pool_of):
     few = TASK.with_pool("few-classes", classes=6, seed=1)
     order = np.random.default_rng(0).permutation(len(few.y))
     shuffled = replace(few, X=few.X[order], y=few.y[order], truth=few.truth[order])
-    first, second = presence_of(few), presence_of(shuffled)
+    first, second = pool_of(few), pool_of(shuffled)
     assert first.evenness == pytest.approx(second.evenness, abs=1e-6)
     np.testing.assert_allclose(first.advantage, second.advantage, atol=1e-4)
 
 
-def test_presence_is_that_of_the_descriptions_whatever_the_start():
+def test_presence_is_that_of_the_descriptions_whatever_the_start(pool_of):
     few = TASK.with_pool("few-classes", classes=5, seed=1)
-    problem = check_problem(few.y, few.semantics)
-    metric = learn_metric(rows_of(few.X), problem.labels, problem.n_classes)
-    choices = [check_parameters(HPL(init=init, random_state=0), problem, init) for init in ("means", "kmeans")]
-    found = [Assembly(choice, rows_of, few.X, problem, metric).presence for choice in choices]
-    assert found[0].evenness == found[1].evenness
-
-
-def test_descriptions_pull_by_what_they_are_worth_where_candidates_are_missing():
-    few = assembly_of(TASK.with_pool("few-classes", classes=3, seed=1))
-    uneven, e, R = 1 - few.presence.evenness, few.evidence.expected, few.compactness
-    s = np.median([p @ q for p, q in zip(few.seen_prototypes, few.predicted_left_out)])
-    assert uneven > 0
-    worth = UNEVEN_PULL * 0.75 * uneven * s / ((1 - s**2) * R)
-    assert few.evidence.floor == pytest.approx(SMALL_POOL_PULL / (1 + e) ** (3 - uneven) + worth)
-
-
-def test_descriptions_pull_as_usual_where_nothing_is_missing_or_they_say_nothing():
-    few = TASK.with_pool("few-classes", classes=3, seed=1)
-    meaningless = replace(few, semantics=np.random.default_rng(7).normal(size=few.semantics.shape))
-    mixed = make_task(n_seen=12, n_unseen=4, setting="gzsl", random_state=0)
-    known = TASK._select(np.flatnonzero(~TASK.asked))
-    for task in (TASK, meaningless, mixed, known):
-        found = assembly_of(task)
-        usual = SMALL_POOL_PULL / (1 + found.evidence.expected) ** (2 + found.presence.evenness)
-        assert found.evidence.floor - usual < 0.02 * found.evidence.expected
-    assert assembly_of(few, alignment_scale=0.0).evidence.floor < assembly_of(few).evidence.floor / 2
-
-
-def test_worth_is_what_bayes_gives_a_prediction_beside_samples():
-    """The mean of n samples and a prediction, weighted as the pull has it, is the best mixture of the two."""
-    rng, d, R, s, n = np.random.default_rng(0), 2000, 0.4, 0.5, 6
-    unit = lambda v: v / np.linalg.norm(v)  # noqa: E731
-    errors = dict.fromkeys((0.2, 0.5, 1.0, 2.0, 5.0), 0.0)
-    for _ in range(60):
-        told, rest = unit(rng.normal(size=d)), unit(rng.normal(size=d))
-        mean = R * unit(s * told + np.sqrt(1 - s**2) * rest)
-        total = n * mean + np.sqrt(n / d) * rng.normal(size=d)
-        for w in errors:
-            errors[w] -= unit(total + w * s / ((1 - s**2) * R) * told) @ unit(mean)
-    assert min(errors, key=errors.get) == 1.0
+    first, second = (pool_of(few, init=init, random_state=0) for init in ("means", "kmeans"))
+    assert first.evenness == second.evenness
 
 
 def pooled(rng, means, rows_of_class):
@@ -179,7 +129,7 @@ def test_few_and_large_classes_drag_a_pool_from_the_center(rows, is_remote):
         means = 6 * rng.normal(size=(50, 100)) / 10
         seen = [pooled(rng, means[j : j + 1], [30]) for j in range(40)]
         total, N = pooled(rng, means[40:], rows)
-        found.append(remoteness(total, N, 0.0, np.array([s for s, _ in seen]), np.array([n for _, n in seen]), 10))
+        found.append(remoteness(total, N, 0.0, np.array([s for s, _ in seen]), np.array([n for _, n in seen]), 10, 0))
     assert (np.median(found) > REMOTE[1]) == is_remote
     assert is_remote or np.mean(np.array(found) > REMOTE[0]) <= 0.1
 
@@ -188,42 +138,35 @@ def test_remoteness_does_not_see_rotations_nor_numbers_of_classes():
     rng = np.random.default_rng(0)
     sums, counts = rng.normal(size=(20, 8)) * 3, np.full(20, 30.0)
     total, turn = rng.normal(size=8) * 9, np.linalg.qr(rng.normal(size=(8, 8)))[0]
-    found, shuffled = remoteness(total, 100, 0.1, sums, counts, 5), rng.permutation(20)
-    assert remoteness(total @ turn, 100, 0.1, sums @ turn, counts, 5) == pytest.approx(found)
-    assert remoteness(total, 100, 0.1, sums[shuffled], counts, 5) == pytest.approx(found)
+    found, shuffled = remoteness(total, 100, 0.1, sums, counts, 5, 0), rng.permutation(20)
+    assert remoteness(total @ turn, 100, 0.1, sums @ turn, counts, 5, 0) == pytest.approx(found)
+    assert remoteness(total, 100, 0.1, sums[shuffled], counts, 5, 0) == pytest.approx(found)
 
 
 def test_usual_distances_by_hand():
     """Class means at right angles: the mean of four unseen ones is 1 / 4 + 1 / 8 from that of eight seen ones."""
-    np.testing.assert_allclose(usual_distances(np.eye(8), 10**9, 0.0, 4), 1 / 4 + 1 / 8, rtol=1e-3)
-    assert usual_distances(np.eye(8), 4, 0.0, 4).std() > 0.01
-    assert usual_distances(np.zeros((8, 8)), 100, 0.5, 4).std() == pytest.approx(0.01, rel=0.2)
+    np.testing.assert_allclose(usual_distances(np.eye(8), 10**9, 0.0, 4, 0), 1 / 4 + 1 / 8, rtol=1e-3)
+    assert usual_distances(np.eye(8), 4, 0.0, 4, 0).std() > 0.01
+    assert usual_distances(np.zeros((8, 8)), 100, 0.5, 4, 0).std() == pytest.approx(0.01, rel=0.2)
 
 
 @pytest.mark.parametrize("number", [4, 30])
-def test_a_few_samples_of_all_classes_are_seldom_remote(number):
+def test_a_few_samples_of_all_classes_are_seldom_remote(read_task, number):
     """Their mean is long by chance: as long as that of as many rows of seen classes."""
     rng, found = np.random.default_rng(0), []
     for _ in range(20):
         asked = rng.choice(np.flatnonzero(TASK.asked), number, replace=False)
         task = TASK._select(np.union1d(np.flatnonzero(~TASK.asked), asked))
-        found.append(_remoteness_of_pool(assembly_of(task)) > REMOTE[0])
+        data = read_task(task).data
+        found.append(_remoteness_of_pool(data, data.pool, 0) > REMOTE[0])
     assert np.mean(found) <= 0.15
 
 
 @pytest.mark.filterwarnings("ignore:.*classes:UserWarning")
-def test_unevenness_is_found_where_descriptions_hardly_predict():
+def test_unevenness_is_found_where_descriptions_hardly_predict(pool_of):
     poor = replace(TASK, semantics=TASK.semantics + 2 * np.random.default_rng(0).normal(size=TASK.semantics.shape))
-    assert presence_of(poor).evenness == 1
-    assert presence_of(poor.with_pool("shifted-prior", imbalance=50, seed=0)).evenness < 0.5
-
-
-def test_a_left_out_class_is_predicted_without_its_own_samples():
-    assembly = assembly_of(TASK)
-    A, P = assembly.A[assembly.problem.seen], assembly.seen_prototypes
-    K = A[1:] @ A[1:].T + assembly.ridge * np.trace(A @ A.T) / len(A) * np.eye(len(A) - 1)
-    by_hand = A[0] @ A[1:].T @ np.linalg.solve(K, P[1:])
-    np.testing.assert_allclose(assembly.predicted_left_out[0], by_hand / np.linalg.norm(by_hand), atol=1e-10)
+    assert pool_of(poor).evenness == 1
+    assert pool_of(poor.with_pool("shifted-prior", imbalance=50, seed=0)).evenness < 0.5
 
 
 @pytest.mark.parametrize("prior", ["estimated", None])

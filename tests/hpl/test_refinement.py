@@ -1,4 +1,4 @@
-"""Mending: names found all at once, clusters cut otherwise, and only what the objective bears out."""
+"""Refinement: clusters matched all at once, split and merged, and only what lowers the objective is kept."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 from superproto import HPL
 from superproto.datasets import make_task
-from superproto.errors import UserError
-from superproto.hpl.cluster_matching import best_matching, likeness, relations, swap_costs
+from superproto.hpl.cluster_matching import ClusterMatcher, best_matching, likeness, swap_costs
 from superproto.hpl.objective.sphere import normalized
-from superproto.hpl.refinement import refine
+from superproto.hpl.refinement import ClusterSearch, plain_value, refine
+from superproto.hpl.seen_classes import inverse_kernel
 from superproto.hpl.solver import minimize
 from superproto.metrics import per_class_accuracy
 
@@ -27,7 +27,7 @@ def cost(G, W, names, m):
 def table():
     rng = np.random.default_rng(0)
     A, V = rng.normal(size=(11, 4)), rng.normal(size=(11, 6))
-    return relations(A, 0.3), V @ V.T, 5
+    return inverse_kernel(A, 0.3), V @ V.T, 5
 
 
 def test_a_swap_costs_what_the_whole_sum_says(table):
@@ -53,7 +53,7 @@ def test_no_swap_of_two_improves_the_best_names(table):
 def test_likeness_is_inner_products_in_the_metric_of_what_is_unexplained():
     rng = np.random.default_rng(1)
     known, found, A = rng.normal(size=(7, 9)), rng.normal(size=(4, 9)), rng.normal(size=(7, 3))
-    G = relations(A, 0.3)
+    G = inverse_kernel(A, 0.3)
     residual = (G / np.diag(G)[:, None]) @ known
     w = (residual**2).sum() / len(known) / min(known.shape)
     S = residual.T @ residual / len(known) + w * np.eye(9)
@@ -68,8 +68,8 @@ def test_swapped_names_are_found_where_means_follow_descriptions():
     known, found = V[:50], V[50:]
     mixed = np.arange(10)
     mixed[[1, 4, 7]] = mixed[[4, 7, 1]]
-    W = likeness(known, found[mixed], relations(A[:50], 0.3))
-    names = best_matching(relations(A, 0.3), W, np.zeros((10, 10)), [np.arange(10)])
+    W = likeness(known, found[mixed], inverse_kernel(A[:50], 0.3))
+    names = best_matching(inverse_kernel(A, 0.3), W, np.zeros((10, 10)), [np.arange(10)])
     np.testing.assert_array_equal(mixed[names], np.arange(10))
 
 
@@ -79,16 +79,19 @@ def swapped():
     return make_task(n_seen=40, n_unseen=10, separation=1.0, attribute_noise=1.0, random_state=0)
 
 
-def accuracy(task, **parameters):
+OnePass = HPL.with_constants(refine=False)
+
+
+def accuracy(task, kind=HPL, **parameters):
     """Of a fit whose warnings are not asked for."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        model = HPL(**parameters).fit(task.X, task.y, semantics=task.semantics)
+        model = kind(**parameters).fit(task.X, task.y, semantics=task.semantics)
     return per_class_accuracy(task.truth[task.asked], model.transduction_[task.asked])
 
 
 def test_a_fit_under_wrong_names_is_put_right(swapped):
-    assert accuracy(swapped, mend=False) < 0.8
+    assert accuracy(swapped, OnePass) < 0.8
     assert accuracy(swapped) > 0.95
 
 
@@ -113,11 +116,17 @@ def fits(monkeypatch):
     """The fits that mending asks for."""
     asked = []
 
-    def counted(assembly, outcome, fit):
-        return refine(assembly, outcome, lambda state: asked.append(state) or fit(state))
+    def counted(*inputs):
+        *others, refit = inputs
+        return refine(*others, lambda objective, state: asked.append(state) or refit(objective, state))
 
+    monkeypatch.setattr("superproto.hpl.refinement.release_absent_classes", as_it_is)
     monkeypatch.setattr("superproto.hpl.estimator.refine", counted)
     return asked
+
+
+def as_it_is(objective, outcome, *_):
+    return objective, outcome
 
 
 def test_a_fit_that_needs_it_is_mended(swapped, fits):
@@ -129,7 +138,7 @@ def test_a_fit_that_needs_it_is_mended(swapped, fits):
     "parameters",
     [
         {"alpha": 0.0}, {"rho": 0.0}, {"temperature": 0.0}, {"discriminative_weight": 1.0}, {"variant": "hpl1"},
-        {"mend": False}, {"candidates": "all"},
+        {"kind": OnePass}, {"candidates": "all"},
     ],
 )  # fmt: skip
 def test_where_the_objective_cannot_tell_nothing_is_tried(swapped, fits, parameters):
@@ -149,20 +158,26 @@ def test_a_pool_of_few_classes_is_left_alone(swapped, fits):
 
 
 def test_what_raises_the_objective_is_not_kept(swapped, monkeypatch):
-    monkeypatch.setattr("superproto.hpl.refinement._gain", lambda *compared: -1e-9)
-    monkeypatch.setattr("superproto.hpl.estimator.release_absent_classes", lambda assembly, outcome, fit: outcome)
-    assert accuracy(swapped) == accuracy(swapped, mend=False)
+    monkeypatch.setattr(ClusterSearch, "gain", lambda *compared: -1e-9)
+    monkeypatch.setattr(
+        "superproto.hpl.refinement.release_absent_classes", lambda objective, outcome, *_: (objective, outcome)
+    )
+    assert accuracy(swapped) == accuracy(swapped, OnePass)
 
 
 def test_objectives_compare_whatever_was_given_up_on_the_way(swapped, monkeypatch):
     """The same prototypes and codes are worth the same, whatever own votes, hold and labels the fits ended with."""
     values = []
 
-    def compare(assembly, outcome, fit):
+    def compare(objective, outcome, *_):
         state = outcome.state
-        other = state._replace(own=2 * state.own + 0.01, hold=0.3, labels=np.zeros(0, dtype=np.int64))
-        values.extend(assembly.model.plain_objective(s, 0.7) for s in (state, other))
-        return outcome
+        own = 2 * state.continuation.self_influence + 0.01
+        other = state._replace(
+            continuation=state.continuation._replace(self_influence=own, prior_strength=0.3),
+            labels=np.zeros(0, dtype=np.int64),
+        )
+        values.extend(plain_value(objective, s, 0.7) for s in (state, other))
+        return objective, outcome
 
     monkeypatch.setattr("superproto.hpl.estimator.refine", compare)
     accuracy(swapped)
@@ -170,44 +185,33 @@ def test_objectives_compare_whatever_was_given_up_on_the_way(swapped, monkeypatc
 
 
 def test_a_warm_start_is_mended_like_a_cold_one(swapped):
-    before = HPL(mend=False).fit(swapped.X, swapped.y, semantics=swapped.semantics)
+    before = OnePass().fit(swapped.X, swapped.y, semantics=swapped.semantics)
     assert accuracy(swapped, init=before) > 0.95
 
 
-def test_a_cluster_of_two_classes_is_cut_and_the_halves_of_another_joined():
+def test_a_cluster_of_two_classes_is_cut_and_the_halves_of_another_joined(compose):
     """From a start at which two classes share a prototype and a third has two, one fit does not come away."""
     task = make_task(n_seen=40, n_unseen=6, n_features=24, samples_per_class=60, separation=1.5, random_state=4)
-    truth = task.truth[task.asked]
-    found = {}
+    parts, truth, schedule = compose(task), task.truth[task.asked], HPL()._schedule()
+    rows = parts.data.pool.materialize().astype(np.float64)
+    own = np.array([rows[truth == j].sum(axis=0) for j in task.unseen_classes])
+    half = rows[truth == task.unseen_classes[2]]
+    wrong = np.array([own[0] + own[1], half[::2].sum(axis=0), half[1::2].sum(axis=0), *own[3:]])
+    P = parts.start.P.copy()
+    P[task.unseen_classes] = normalized(wrong, wrong)
 
-    class Started(HPL):
-        def _mended(self, assembly, outcome):
-            rows = assembly.pool.materialize().astype(np.float64)
-            own = np.array([rows[truth == j].sum(axis=0) for j in task.unseen_classes])
-            half = rows[truth == task.unseen_classes[2]]
-            wrong = np.array([own[0] + own[1], half[::2].sum(axis=0), half[1::2].sum(axis=0), *own[3:]])
-            P = assembly.start.P.copy()
-            P[task.unseen_classes] = normalized(wrong, wrong)
+    def refit(objective, state):
+        return minimize(objective, state, schedule)
 
-            def fit(state):
-                return minimize(assembly.model, state, self._schedule())
-
-            stuck = fit(assembly.start._replace(P=P))
-            found["stuck"] = per_class_accuracy(truth, stuck.state.labels)
-            after = refine(assembly, stuck, fit)
-            found["mended"] = per_class_accuracy(truth, after.state.labels)
-            return after
-
-    Started().fit(task.X, task.y, semantics=task.semantics)
-    assert found["mended"] > 0.95
-    assert found["stuck"] < 0.9
-
-
-def test_mend_is_true_or_false(swapped):
-    with pytest.raises(UserError, match="mend is 'yes', but it must be True or False"):
-        accuracy(swapped, mend="yes")
+    stuck = refit(parts.objective, parts.start._replace(P=P))
+    search = ClusterSearch(
+        parts.objective, parts.data.pool, parts.data.candidates, parts.seen.predicted[parts.data.candidates],
+        parts.fresh, parts.weights.expected, ClusterMatcher.of(parts.data, parts.seen), refit,
+    )  # fmt: skip
+    assert per_class_accuracy(truth, search.improve(stuck).state.labels) > 0.95
+    assert per_class_accuracy(truth, stuck.state.labels) < 0.9
 
 
 def test_further_fits_are_announced(swapped, capsys):
     accuracy(swapped, verbose=1)
-    assert "to mend names and cuts" in capsys.readouterr().err
+    assert "to refine the matching and division of clusters" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from superproto import HPL
 from superproto.datasets import make_task
 from superproto.errors import UserError
 from superproto.hpl.objective.sphere import normalized
-from superproto.hpl.several_prototypes import centers_of, gain_of_halves, halves
+from superproto.hpl.several_prototypes import centers_of, gain_of_split, split_in_two
 from superproto.metrics import per_class_accuracy
 
 
@@ -42,7 +42,7 @@ def test_the_gain_is_what_the_two_likelihoods_say():
 
     rng = np.random.default_rng(2)
     rows = cloud(rng, 2 * rng.normal(size=(2, 6)), 50)
-    inside = halves(rows)
+    inside = split_in_two(rows)
     n, d = rows.shape
 
     def likelihood(means, shares):
@@ -53,7 +53,7 @@ def test_the_gain_is_what_the_two_likelihoods_say():
     share = np.where(inside, inside.mean(), 1 - inside.mean())
     means = np.where(inside[:, None], rows[inside].mean(axis=0), rows[~inside].mean(axis=0))
     two = likelihood(means, share)
-    np.testing.assert_allclose(gain_of_halves(rows, inside), two - one - (d + 1) * np.log(n))
+    np.testing.assert_allclose(gain_of_split(rows, inside), two - one - (d + 1) * np.log(n))
 
 
 @pytest.fixture(scope="module")

@@ -90,7 +90,7 @@ def test_undoing_a_metric_gives_the_rows_back(n: int) -> None:
 
 
 def test_models_that_cannot_be_gone_on_from_are_named(task: Task, cold: HPL) -> None:
-    with pytest.raises(UserError, match="init is HPL, which is no fitted HPL"):
+    with pytest.raises(UserError, match="init must be a fitted HPL model, got HPL"):
         HPL(init=HPL()).fit(task.X, task.y, semantics=task.semantics)
     with pytest.raises(UserError, match=r"init was fitted with 32 features, but X has 31"):
         HPL(init=cold).fit(task.X[:, 1:], task.y, semantics=task.semantics)

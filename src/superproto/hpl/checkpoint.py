@@ -117,4 +117,5 @@ def _progress(arrays: dict[str, Any]) -> SolverProgress:
 def _flat(state: State) -> dict[str, Any]:
     """The fields of the state, those of its continuation beside the others."""
     fields = state._asdict()
-    return {**fields, **fields.pop("continuation")._asdict()}
+    continuation = fields.pop("continuation")
+    return {**fields, **continuation._asdict()}
