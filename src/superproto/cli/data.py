@@ -55,8 +55,9 @@ def pack_verb(
 ) -> None:
     """Make a pack, the data set that every other command reads, from your own files.
 
-    The features have one row per sample. The table of labels names the class of each sample; leave the
-    label empty where it is to be predicted. The table of classes has one description for each class.
+    The features have one row per sample. The table of labels names the class of
+    each sample; leave the label empty where it is to be predicted. The table of
+    classes has one description for each class.
 
     \b
     Example:  superproto pack --features x.npy --labels y.csv
@@ -110,8 +111,9 @@ def attributes_verb(
 ) -> None:
     """Measure how well each attribute can be predicted from the features.
 
-    Attributes are predicted for classes that took no part in training. An attribute that cannot be
-    predicted does not help to recognize an unseen class.
+    Attributes are predicted for classes that took no part in training. An
+    attribute that cannot be predicted does not help to recognize an unseen
+    class.
 
     \b
     Example:  superproto attributes cub.npz -o attributes.html

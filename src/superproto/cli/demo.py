@@ -29,8 +29,9 @@ def demo_verb(
 ) -> None:
     """Recognize handwritten digits that have no labeled example.
 
-    Digits 3, 6 and 7 lose their labels; only a description of each is left. The model labels their
-    pictures, the scores are printed, and a report is written that opens in a browser. No data are needed.
+    Digits 3, 6 and 7 lose their labels; only a description of each is left. The
+    model labels their pictures, the scores are printed, and a report is written
+    that opens in a browser. No data are needed.
 
     \b
     Example:  superproto demo

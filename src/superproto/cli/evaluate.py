@@ -70,8 +70,9 @@ def evaluate_verb(
 ) -> None:
     """Run a method on a data set and score its answers.
 
-    The method labels the samples of the unseen classes. The score is the accuracy averaged over classes,
-    with a 95 % interval; the time is broken down into its parts.
+    The method labels the samples of the unseen classes. The score is the
+    accuracy averaged over classes, with a 95 % interval; the time is broken
+    down into its parts.
 
     \b
     Example:  superproto evaluate cub.npz
@@ -115,8 +116,8 @@ def compare_verb(
 ) -> None:
     """Run several methods on the same samples and compare their scores.
 
-    The table has scores with 95 % intervals, seconds, and the difference of each method to the first with
-    its paired interval.
+    The table has scores with 95 % intervals, seconds, and the difference of
+    each method to the first with its paired interval.
 
     \b
     Example:  superproto compare cub.npz --methods eszsl,transclip,hpl
@@ -148,7 +149,8 @@ def compare_verb(
 def methods_verb(as_json: AsJson = False) -> None:
     """List every method with one line about it: name, kind, reference, what it does.
 
-    A transductive method learns from the unlabeled samples too; an inductive one does not.
+    A transductive method learns from the unlabeled samples too; an inductive
+    one does not.
 
     \b
     Example:  superproto methods

@@ -32,7 +32,7 @@ from superproto.errors import UserError
 def fit_verb(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The file to write, by this name.")],
     path: Annotated[
-        Path | None, typer.Argument(metavar="[PACK]", help="A pack (.npz), or an xlsa17 folder.", show_default=False)
+        Path | None, typer.Argument(metavar="PACK", help="A pack (.npz), or an xlsa17 folder.", show_default=False)
     ] = None,
     features: Annotated[
         Path | None,
@@ -70,8 +70,9 @@ def fit_verb(
 ) -> None:
     """Learn a model and write it to a file that is safe to open.
 
-    Give a data set, or three files: features, labels and class descriptions, as `superproto pack` reads
-    them. Features that are given as a file stay on the disk, so they may be larger than memory.
+    Give a data set, or three files: features, and the tables of labels and
+    classes that `superproto pack` reads. A file of features stays on the disk,
+    so it may be larger than memory.
 
     \b
     Example:  superproto fit birds.npz -o birds.model
@@ -178,8 +179,8 @@ def predict_verb(
 ) -> None:
     """Label the rows of a file with a model.
 
-    The table has the columns id, label, probability, margin and runner_up. The margin is the lead of the
-    label's probability over that of the runner-up.
+    The table has the columns id, label, probability, margin and runner_up. The
+    margin is the lead of the label's probability over that of the runner-up.
 
     \b
     Example:  superproto predict cub.model new.npy -o labels.csv --reject

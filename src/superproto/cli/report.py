@@ -38,8 +38,9 @@ def report_verb(
 ) -> None:
     """Write a page about a fitted model that opens in a browser without a network.
 
-    It shows how the unlabeled samples were labeled, which labels are uncertain, and what the model
-    learned about each class. A file of records, as `evaluate --record` writes it, becomes a table of runs.
+    It shows how the unlabeled samples were labeled, which labels are uncertain,
+    and what the model learned about each class. A file of records, as `evaluate
+    --record` writes it, becomes a table of runs.
 
     \b
     Example:  superproto fit birds.npz -o birds.model

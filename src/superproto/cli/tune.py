@@ -50,8 +50,9 @@ def tune_verb(
 ) -> None:
     """Choose the parameters of a method on held-out seen classes.
 
-    The unseen classes take no part. `evaluate --params` and `fit --params` read the result. Finished
-    trials are kept in JSON.trials.jsonl; after an interruption, the same command continues from there.
+    The unseen classes take no part. `evaluate --params` and `fit --params` read
+    the result. Finished trials are kept in JSON.trials.jsonl; after an
+    interruption, the same command continues from there.
 
     \b
     Example:  superproto tune cub.npz --method hpl -o tuned.json --minutes 20

@@ -54,8 +54,9 @@ def leaderboard_verb(
 ) -> None:
     """Compare every method on every data set.
 
-    The table marks the best of each column, and those that cannot be told from it (paired bootstrap, 95 %).
-    Without --output it is printed. --run takes hours; after an interruption, the same command continues.
+    The table marks the best of each column, and those that cannot be told from
+    it (paired bootstrap, 95 %). Without --output it is printed. --run takes
+    hours; after an interruption, the same command continues.
 
     \b
     Example:  superproto research leaderboard --setting zsl --features whitened

@@ -41,7 +41,8 @@ def paper_verb(
 ) -> None:
     """Reproduce the tables and figures of the paper on the data sets in a folder.
 
-    A data set that is not there is left out. After an interruption, the same command continues.
+    A data set that is not there is left out. After an interruption, the same
+    command continues.
 
     \b
     Example:  superproto research paper --data packs -o paper.html

@@ -38,7 +38,8 @@ def speed_verb(
 ) -> None:
     """Measure how long a fit takes, compared with other computations in the same run.
 
-    The measurements are printed; --output also keeps them. After Ctrl-C, finished studies are kept.
+    The measurements are printed; --output also keeps them. After Ctrl-C,
+    finished studies are kept.
 
     \b
     Example:  superproto research speed --data packs -o speed.jsonl

@@ -51,7 +51,7 @@ def ablation_verb(
 
 @research_app.command("robustness")
 def robustness_verb(
-    packs: Annotated[list[Path], typer.Argument(metavar="PACK...", help="Data packs.", exists=True)],
+    packs: Annotated[list[Path], typer.Argument(metavar="PACK", help="Data packs.", exists=True)],
     output: RecordsOutput,
     only: Annotated[
         list[str] | None,
@@ -62,7 +62,8 @@ def robustness_verb(
 ) -> None:
     """Measure robustness to missing classes, class imbalance, small pools and noisy attributes.
 
-    HPL() is compared with the inductive model, K-means and TransCLIP on the same draws.
+    HPL() is compared with the inductive model, K-means and TransCLIP on the
+    same draws.
 
     \b
     Example:  superproto research robustness flo.npz awa.npz -o robustness.jsonl
