@@ -28,7 +28,7 @@ $(VENV)/.lint: pyproject.toml | $(BIN)/python
 # torch==2.13.0 first where it is to be had: a plain range may take a build with several GB of GPU libraries.
 $(VENV)/.extras: $(VENV)/.test
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0 array-api-compat || echo "no CPU torch here: its tests will skip"
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,tune,transport,frames,plots,scale,images]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,tune,frames,scale,images]'
 	@touch $@
 
 demo: $(VENV)/.base      ## recognize digits that were never shown; leaves a report to open
@@ -40,19 +40,19 @@ test: $(VENV)/.test      ## the test suite, without optional packages
 test-extras: $(VENV)/.extras ## the tests of the optional packages
 	$(BIN)/python -m pytest -m extra $(ARGS)
 
-lint: $(VENV)/.lint      ## formatting, types, layers, generated tables
+lint: $(VENV)/.lint      ## formatting, types, layers, generated numbers
 	$(BIN)/ruff check src tests
 	$(BIN)/ruff format --check src tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/superproto tables --check
+	$(BIN)/superproto research docs --check
 
 bench: $(VENV)/.base     ## timings, as ratios measured in one run
-	$(BIN)/superproto bench --data $(PACKS) -o benchmarks/speed.jsonl --plot benchmarks/growth.svg
+	$(BIN)/superproto research speed --data $(PACKS) -o benchmarks/speed.jsonl --plot benchmarks/growth.svg
 
 leaderboard: $(VENV)/.extras ## run what the leaderboard lacks, and write its tables (hours; resumes)
-	$(BIN)/superproto leaderboard --run --data $(PACKS) -o leaderboard.html
-	$(BIN)/superproto tables
+	$(BIN)/superproto research leaderboard --run --data $(PACKS) --records benchmarks/zoo.jsonl -o leaderboard.html
+	$(BIN)/superproto research docs --output .
 
 clean:           ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -25,7 +25,7 @@ def pack() -> Callable[[str], Path]:
     return find
 
 
-OPTIONAL = ("dask", "distributed", "h5py", "optuna", "ot", "pandas", "polars", "pyarrow", "zarr")
+OPTIONAL = ("dask", "distributed", "h5py", "optuna", "pandas", "polars", "pyarrow", "zarr")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -344,7 +344,15 @@ def test_the_short_block_has_hpl_however_it_places(
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str], folder: Path) -> Any:
     def run(*arguments: Any) -> tuple[int, str, str]:
-        given = ["leaderboard", "--plan", folder / "plan.toml", "--records", folder / "whole.jsonl", *arguments]
+        given = [
+            "research",
+            "leaderboard",
+            "--plan",
+            folder / "plan.toml",
+            "--records",
+            folder / "whole.jsonl",
+            *arguments,
+        ]
         code = exit_codes.run_command([str(argument) for argument in given])
         out, err = capsys.readouterr()
         return code, out, err
@@ -397,22 +405,22 @@ def test_lint_fails_when_the_board_in_a_page_is_stale(
     page.write_text("<!-- generated:leaderboard-zsl -->\n<!-- /generated:leaderboard-zsl -->\n")
     found = replace(next(r for r in records if r.method == "kmeans"), task="flo_efficientnet_lite0")
     append_record(zoo, found)
-    common = ["tables", str(page), "--zoo", str(zoo), "--records", str(tmp_path / "none.jsonl")]
+    common = ["research", "docs", "-o", str(page), "--leaderboard", str(zoo), "--records", str(tmp_path / "none.jsonl")]
     assert exit_codes.run_command(common) == 0
     assert f"{100 * found.scores['per_class_accuracy']:.1f}" in page.read_text()
     assert exit_codes.run_command([*common, "--check"]) == 0
     append_record(zoo, replace(found, scores={**found.scores, "per_class_accuracy": 0.1234}))
     capsys.readouterr()
     assert exit_codes.run_command([*common, "--check"]) == 2
-    assert "generated blocks are stale. Run: superproto tables" in capsys.readouterr().err
+    assert "generated blocks are stale. Run: superproto research docs" in capsys.readouterr().err
 
 
 def test_there_must_be_something_to_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert exit_codes.run_command(["tables", "--check"]) == 2
-    assert "No file here has generated blocks" in capsys.readouterr().err
+    assert exit_codes.run_command(["research", "docs", "--check"]) == 2
+    assert "No page in . has generated blocks" in capsys.readouterr().err
     (tmp_path / "README.md").write_text("<!-- generated:results -->\n<!-- /generated:results -->\n")
-    assert exit_codes.run_command(["tables", "--check"]) == 2
+    assert exit_codes.run_command(["research", "docs", "--check"]) == 2
     assert "Neither benchmarks/records.jsonl nor" in capsys.readouterr().err

@@ -143,7 +143,8 @@ def test_a_bench_that_is_stopped_keeps_what_it_has(quick, monkeypatch, tmp_path,
 
     monkeypatch.setitem(STUDIES, "growth", stopped)
     output = tmp_path / "speed.jsonl"
-    arguments = ["bench", "--data", str(tmp_path), "-o", str(output), "--only", "breakdown", "--only", "growth"]
+    arguments = ["research", "speed", "--data", str(tmp_path), "-o", str(output)]
+    arguments += ["--only", "breakdown", "--only", "growth"]
     assert run_command(arguments) == 130
     assert list(last_entries(output)) == ["breakdown"]
     assert "Stopped: 1 studies are done" in capsys.readouterr().err
@@ -163,5 +164,5 @@ def test_growth_is_drawn_with_its_exponents(tmp_path):
 
 
 def test_an_unknown_study_is_a_mistake_of_the_user(capsys):
-    assert run_command(["bench", "--only", "nothing"]) == 2
+    assert run_command(["research", "speed", "--only", "nothing"]) == 2
     assert "'nothing' is no study. Choose from against-others" in capsys.readouterr().err

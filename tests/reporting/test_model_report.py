@@ -384,16 +384,6 @@ def test_docs_have_the_cells_of_the_page(made: tuple[Path, str]) -> None:
     assert row.endswith(f"| {100 * plain.mean:.1f} / {100 * whitened.mean:.1f} | no data |")
 
 
-def test_reproduce_works_outside_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from superproto.cli.exit_codes import run_command
-
-    monkeypatch.chdir(tmp_path)
-    small_pack(tmp_path, "flo_efficientnet_lite0.npz")
-    assert run_command(["reproduce", "--data", ".", "--table", "2", "--jobs", "1"]) == 0
-    assert "FLO Lite0 (EfficientNet-Lite0, at hand)" in (tmp_path / "report.html").read_text()
-    assert len(read_records(tmp_path / "records.jsonl")) == 1
-
-
 def test_no_difference_disagrees_only_where_the_paper_has_a_large_one() -> None:
     """The paper loses at least 5 points without alternation, and gains or loses little by the order."""
     base = recorded(per_class_accuracy=0.5, sweeps=10, cpu_seconds=1.0, interval=[0.49, 0.51])

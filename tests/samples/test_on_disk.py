@@ -51,7 +51,7 @@ KINDS = ["npy", *(pytest.param(kind, marks=pytest.mark.extra) for kind in ("zarr
 def test_a_file_is_fitted_and_labeled_by_its_name(kind, tmp_path, capsys):
     features, (labels, classes) = write_features(kind, tmp_path), write_tables(tmp_path)
     model = str(tmp_path / "m.model")
-    assert run_command(["fit", features, "--labels", labels, "--classes", classes, "-o", model]) == 0
+    assert run_command(["fit", "--features", features, "--labels", labels, "--classes", classes, "-o", model]) == 0
     assert "iteration 1: objective" in capsys.readouterr().err
     expected = HPL().fit(X, TASK.y, semantics=TASK.semantics).transduction_
     assert (load_model(model).transduction_ == NAMES[expected]).all()
@@ -69,10 +69,10 @@ def test_what_a_table_marks_as_test_is_asked_about_and_the_inductive_setting_nev
     with (tmp_path / "s.csv").open("w", newline="") as handle:
         csv.writer(handle).writerows([("id", "label", "split"), *rows])
     tables = ["--labels", str(tmp_path / "s.csv"), "--classes", classes, "-o", str(tmp_path / "m.model")]
-    assert run_command(["fit", features, *tables]) == 0
+    assert run_command(["fit", "--features", features, *tables]) == 0
     expected = HPL().fit(X, TASK.y, semantics=TASK.semantics).transduction_
     assert (load_model(tmp_path / "m.model").transduction_ == NAMES[expected]).all()
-    assert run_command(["fit", features, *tables, "--inductive"]) == 0
+    assert run_command(["fit", "--features", features, *tables, "--inductive"]) == 0
     assert len(load_model(tmp_path / "m.model").transduction_) == int((~TASK.asked).sum())
 
 
@@ -81,7 +81,7 @@ def test_parts_keep_the_names_of_rows(tmp_path):
     pq = pytest.importorskip("pyarrow.parquet")
     features, (labels, classes) = write_features("parquet", tmp_path), write_tables(tmp_path)
     model = str(tmp_path / "m.model")
-    assert run_command(["fit", features, "--labels", labels, "--classes", classes, "-o", model]) == 0
+    assert run_command(["fit", "--features", features, "--labels", labels, "--classes", classes, "-o", model]) == 0
     assert run_command(["predict", model, features, "-o", str(tmp_path / "labels"), "--parts"]) == 0
     ids = pq.read_table(tmp_path / "labels" / "part-0000000.parquet")["id"].to_pylist()
     assert ids == [f"picture {i}" for i in range(len(X))]
@@ -124,5 +124,5 @@ def test_tables_that_cannot_be_told_apart_are_named(tmp_path):
 
 def test_a_file_of_features_needs_both_tables(tmp_path, capsys):
     features, (labels, _) = write_features("npy", tmp_path), write_tables(tmp_path)
-    assert run_command(["fit", features, "--labels", labels, "-o", str(tmp_path / "m.model")]) == 2
-    assert "Give --labels and --classes" in capsys.readouterr().err
+    assert run_command(["fit", "--features", features, "--labels", labels, "-o", str(tmp_path / "m.model")]) == 2
+    assert "Give --classes too." in capsys.readouterr().err

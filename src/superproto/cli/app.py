@@ -1,7 +1,7 @@
-"""The application that the verbs register with, and the list of the files that hold them.
+"""The applications that the verbs register with, the panels of `superproto --help`, and the list of files with verbs.
 
-A group of verbs is a file here. It does `from .app import app`, puts `@app.command()` on its functions, and imports the
-library inside them, so that `superproto --help` loads neither numpy nor scikit-learn.
+A group of verbs is a file here. It does `from superproto.cli.app import app`, puts `@app.command(...)` on its
+functions, and imports the library inside them, so that `superproto --help` loads neither numpy nor scikit-learn.
 """
 
 from __future__ import annotations
@@ -13,27 +13,44 @@ import typer
 
 import superproto
 
-# In the order in which `superproto --help` lists them.
+
+class HelpPanel:
+    """The groups of `superproto --help`, in order."""
+
+    START, DATA, MODEL, SCORE, RESEARCH = "Start", "Data", "Model", "Score", "Research"
+
+
+# In the order in which `superproto --help` lists their verbs.
 GROUPS = (
     "demo",
-    "research.paper",
-    "report",
     "data",
-    "evaluate",
-    "research.leaderboard",
     "fit_predict",
     "tune",
+    "report",
+    "evaluate",
+    "research.paper",
+    "research.leaderboard",
     "research.studies",
     "research.speed",
+    "research.docs",
 )
+_CONTEXT = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="superproto",
-    help="Label classes that nobody ever labeled: zero-shot recognition with hierarchical prototypes.",
-    epilog="Start with [bold]superproto demo[/bold]. Each verb's --help has an example.",
+    help="Label classes that have no labeled example: zero-shot recognition with hierarchical prototypes.",
+    epilog="Start with [bold]superproto demo[/bold]. The --help of each command has an example.",
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_CONTEXT,
 )
+research_app = typer.Typer(
+    name="research",
+    help="Repeat the experiments: the paper's tables, the leaderboard, and studies of the default model.",
+    epilog="Example:  superproto research leaderboard --records benchmarks/zoo.jsonl",
+    rich_markup_mode="rich",
+    context_settings=_CONTEXT,
+)
+app.add_typer(research_app, rich_help_panel=HelpPanel.RESEARCH)
 
 
 def complete_app() -> typer.Typer:
@@ -52,6 +69,6 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def _common(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and leave.", callback=_print_version, is_eager=True)
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None: ...

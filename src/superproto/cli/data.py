@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from superproto.cli import terminal
-from superproto.cli.app import app
-from superproto.cli.options import AsJson, Attributes, Method, PackPath, Seed
+from superproto.cli.app import HelpPanel, app
+from superproto.cli.options import AsJson, Attributes, Method, PackPath, Seed, check_output
 from superproto.errors import UserError
 
 if TYPE_CHECKING:
@@ -24,30 +24,40 @@ class Several(str, Enum):
     keep = "keep"
 
 
-@app.command()
-def pack(
+@app.command("pack", rich_help_panel=HelpPanel.DATA)
+def pack_verb(
     features: Annotated[
         Path, typer.Option("--features", help="One row per sample: npy, npz, csv, parquet or safetensors.")
     ],
     labels: Annotated[
-        Path, typer.Option("--labels", help="CSV with id,label and if wanted split; an empty label is to be found.")
+        Path,
+        typer.Option(
+            "--labels", help="CSV: id,label and optionally split (train, val, test); an empty label is to be predicted."
+        ),
     ],
     classes: Annotated[
-        Path, typer.Option("--classes", help="CSV (name first, then numbers) or JSON: one description per class.")
+        Path, typer.Option("--classes", help="CSV (name, then numbers) or JSON: one description for each class.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The pack to write.")],
     several: Annotated[
-        Several, typer.Option("--several", help="Several vectors for a class: average them, or keep them side by side.")
+        Several,
+        typer.Option("--several", help="Where a class has several vectors: average them, or keep them side by side."),
     ] = Several.average,
     unseen: Annotated[
         list[str] | None,
         typer.Option(
-            "--unseen", metavar="CLASS", help="A class to ask about; its labels serve scoring alone. Repeatable."
+            "--unseen",
+            metavar="CLASS",
+            help="Treat this class as unseen; its labels are used to score only. Repeatable.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a pack of your own arrays: features, a table of labels, a table of class descriptions.
+    """Make a pack, the data set that every other command reads, from your own files.
+
+    The features have one row per sample. The table of labels names the class of
+    each sample; leave the label empty where it is to be predicted. The table of
+    classes has one description for each class.
 
     \b
     Example:  superproto pack --features x.npy --labels y.csv
@@ -70,14 +80,13 @@ def pack(
         terminal.show(f"Wrote {output}.")
 
 
-@app.command()
-def info(path: PackPath, attributes: Attributes = "att", as_json: AsJson = False) -> None:
-    """Say what is inside a data set, what looks wrong with it, and whether its splits leak.
+@app.command("info", rich_help_panel=HelpPanel.DATA)
+def info_verb(path: PackPath, attributes: Attributes = "att", as_json: AsJson = False) -> None:
+    """Describe a data set: sizes, what looks wrong, and whether its splits share samples.
 
     \b
     Example:  superproto info cub.npz
     """
-
     from superproto.datasets import describe
 
     with terminal.progress(f"reading {path.name}"):
@@ -88,32 +97,34 @@ def info(path: PackPath, attributes: Attributes = "att", as_json: AsJson = False
         _show(found)
 
 
-@app.command()
-def attributes(
+@app.command("attributes", rich_help_panel=HelpPanel.DATA)
+def attributes_verb(
     path: PackPath,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The whole table: .html (with bars) or .csv.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the whole table as .html or .csv.")
     ] = None,
     method: Method = "prototypes",
-    folds: Annotated[int, typer.Option("--folds", help="Class-disjoint validation tasks.", min=2)] = 3,
+    folds: Annotated[int, typer.Option("--folds", help="Number of class-disjoint validation tasks.", min=2)] = 3,
     seed: Seed = 0,
     descriptions: Attributes = "att",
     as_json: AsJson = False,
 ) -> None:
-    """Say how well each attribute can be seen in the features, on classes it was not trained on.
+    """Measure how well each attribute can be predicted from the features.
+
+    Attributes are predicted for classes that took no part in training. An
+    attribute that cannot be predicted does not help to recognize an unseen
+    class.
 
     \b
     Example:  superproto attributes cub.npz -o attributes.html
     """
     from superproto.datasets.loading import read_source, to_task
     from superproto.evaluation.attribute_visibility import inspect_attributes
-    from superproto.experiments.records import check_writable
     from superproto.reporting.attribute_report import write_report
 
-    if output is not None:
-        if output.suffix.lower() not in (".html", ".csv"):
-            raise UserError(f"{output} ends in '{output.suffix}'. Give a name that ends in .html or .csv.")
-        check_writable(output)
+    if output is not None and output.suffix.lower() not in (".html", ".csv"):
+        raise UserError(f"{output} ends in '{output.suffix}'. Give a name that ends in .html or .csv.")
+    check_output(output, path)
     with terminal.progress(f"reading {path.name}"):
         pack = read_source(path, attributes=descriptions)
         task = to_task(pack)

@@ -1,4 +1,4 @@
-"""The verb demo."""
+"""The verb `demo`: digits without labels, scored, with a report."""
 
 from __future__ import annotations
 
@@ -12,20 +12,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from superproto.cli import terminal
-from superproto.cli.app import app
+from superproto.cli.app import HelpPanel, app
 
 if TYPE_CHECKING:
     from superproto.reporting.digits_demo import Demo
 
 
-@app.command()
-def demo(
+@app.command("demo", rich_help_panel=HelpPanel.START)
+def demo_verb(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for report.html; made if missing.", file_okay=False)
+        Path, typer.Option("--output", "-o", help="Folder for report.html; created if missing.", file_okay=False)
     ] = Path("superproto-demo"),
-    quick: Annotated[bool, typer.Option("--quick", help="Leave out the average over all 120 choices.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Skip the average over all 120 choices of unseen digits.")
+    ] = False,
 ) -> None:
-    """Recognize digits that were never shown: fit, score, and leave a report to open.
+    """Recognize handwritten digits that have no labeled example.
+
+    Digits 3, 6 and 7 lose their labels; only a description of each is left. The
+    model labels their pictures, the scores are printed, and a report is written
+    that opens in a browser. No data are needed.
 
     \b
     Example:  superproto demo

@@ -1,16 +1,17 @@
-"""Verbs that score: `evaluate` one method on a data set, `compare` several."""
+"""Verbs that score: `evaluate` one method on a data set, `compare` several, and list all `methods`."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from superproto.cli import terminal
-from superproto.cli.app import app
+from superproto.cli.app import HelpPanel, app
 from superproto.cli.options import (
     AsJson,
     Attributes,
@@ -26,18 +27,21 @@ from superproto.cli.options import (
     SettingOption,
     Split,
     SplitOption,
+    check_output,
+    load_task,
     read_params,
 )
 from superproto.errors import UserError
 
 if TYPE_CHECKING:
-    from superproto.datasets.task import Task
     from superproto.evaluation.bootstrap import Difference
     from superproto.evaluation.evaluate import Evaluation
 
 RecordFile = Annotated[
     Path | None, typer.Option("--record", metavar="FILE", help="Append a record of each run, one JSON line, to FILE.")
 ]
+# "Reference: Wan, Chen, ... (NeurIPS 2019)": the venue and the year.
+_REFERENCE = re.compile(r"Reference.*?([A-Z][A-Za-z-]+(?: workshops)?,? (?:19|20)\d\d)")
 _PERCENT = {
     "per_class_accuracy": "per-class accuracy",
     "unseen": "unseen",
@@ -49,8 +53,8 @@ _PERCENT = {
 }
 
 
-@app.command()
-def evaluate(
+@app.command("evaluate", rich_help_panel=HelpPanel.SCORE)
+def evaluate_verb(
     path: PackPath,
     method: Method = "hpl",
     setting: SettingOption = Setting.zsl,
@@ -64,7 +68,11 @@ def evaluate(
     attributes: Attributes = "att",
     as_json: AsJson = False,
 ) -> None:
-    """Run a method on a data set, score its answers, and say where the time went.
+    """Run a method on a data set and score its answers.
+
+    The method labels the samples of the unseen classes. The score is the
+    accuracy averaged over classes, with a 95 % interval; the time is broken
+    down into its parts.
 
     \b
     Example:  superproto evaluate cub.npz
@@ -77,13 +85,13 @@ def evaluate(
         from superproto.evaluation.evaluate import evaluate as run
     imported = perf_counter() - start
     with terminal.progress(f"reading {path.name}"):
-        task = _load(path, setting, protocol, split, attributes)
+        task = load_task(path, setting, protocol, attributes, split)
     loaded = perf_counter() - start - imported
     with terminal.progress(f"{method} on {task.name}: {len(task.X)} samples, {len(task.semantics)} classes"):
         found = run(task, method, chosen_params, seed=seed, inductive=inductive, chosen=chosen)
     _record([found], record)
     breakdown = {"import": imported, "load": loaded, **found.breakdown}
-    for line in (*task.notes, *found.notes):
+    for line in found.notes:
         terminal.note(line)
     if as_json:
         terminal.show_json({**_fields(found), "breakdown": breakdown, "loaded": list(task.notes)})
@@ -91,10 +99,12 @@ def evaluate(
         _show(found, breakdown)
 
 
-@app.command()
-def compare(
+@app.command("compare", rich_help_panel=HelpPanel.SCORE)
+def compare_verb(
     path: PackPath,
-    methods: Annotated[str, typer.Option("--methods", metavar="A,B,...", help="Names, separated by commas.")],
+    methods: Annotated[
+        str, typer.Option("--methods", metavar="A,B,...", help="Names of methods, separated by commas.")
+    ],
     setting: SettingOption = Setting.zsl,
     protocol: ProtocolOption = Protocol.ps,
     split: SplitOption = Split.test,
@@ -104,7 +114,10 @@ def compare(
     attributes: Attributes = "att",
     as_json: AsJson = False,
 ) -> None:
-    """Run several methods on the same questions: scores with 95 % intervals, seconds, differences to the first.
+    """Run several methods on the same samples and compare their scores.
+
+    The table has scores with 95 % intervals, seconds, and the difference of
+    each method to the first with its paired interval.
 
     \b
     Example:  superproto compare cub.npz --methods eszsl,transclip,hpl
@@ -114,7 +127,7 @@ def compare(
         raise UserError(f"--methods {methods!r} names no method. Write it as eszsl,hpl.")
     with terminal.progress(f"reading {path.name}"):
         _prepare(names, {}, record)
-        task = _load(path, setting, protocol, split, attributes)
+        task = load_task(path, setting, protocol, attributes, split)
     from superproto.evaluation.evaluate import difference
     from superproto.evaluation.evaluate import evaluate as run
 
@@ -124,12 +137,59 @@ def compare(
             found.append(run(task, name, seed=seed, inductive=inductive))
         _record(found[-1:], record)
     changes = [difference(found[0], other) for other in found[1:]]
-    for line in (*task.notes, *(f"{one.method}: {line}" for one in found for line in one.notes)):
+    for line in (f"{one.method}: {line}" for one in found for line in one.notes):
         terminal.note(line)
     if as_json:
         _show_json(found, changes)
     else:
         _show_comparison(found, changes)
+
+
+@app.command("methods", rich_help_panel=HelpPanel.SCORE)
+def methods_verb(as_json: AsJson = False) -> None:
+    """List every method with one line about it: name, kind, reference, what it does.
+
+    A transductive method learns from the unlabeled samples too; an inductive
+    one does not.
+
+    \b
+    Example:  superproto methods
+              superproto evaluate birds.npz --method transclip
+    """
+    entries = _method_entries()
+    if as_json:
+        terminal.show_json([entry._asdict() for entry in entries])
+        return
+    wide = max(len(entry.name) for entry in entries)
+    source = max(len(entry.reference) for entry in entries)
+    for entry in entries:
+        terminal.show(f"{entry.name:<{wide}}  {entry.kind:<12}  {entry.reference:<{source}}  {entry.summary}")
+
+
+class MethodEntry(NamedTuple):
+    """What the list of methods says about one of them."""
+
+    name: str
+    kind: str
+    reference: str
+    summary: str
+
+
+def _method_entries() -> list[MethodEntry]:
+    """Every key of METHODS: the kind from the plan of the leaderboard, the rest from the class docstring."""
+    from superproto.baselines.registry import METHODS
+    from superproto.experiments.leaderboard.plan import read_zoo_plan
+
+    kinds = read_zoo_plan().titles
+    return [MethodEntry(name, kinds.get(name, ""), *_documented(METHODS[name])) for name in METHODS]
+
+
+def _documented(method: type) -> tuple[str, str]:
+    """Venue and year of the reference ("" without one), and the first sentence of the docstring."""
+    texts = [" ".join((base.__doc__ or "").split()) for base in method.__mro__[:-1]]
+    found = next(filter(None, (_REFERENCE.search(text) for text in texts)), None)
+    summary = re.split(r"(?<=\.) ", texts[0], maxsplit=1)[0].replace("``", "")
+    return "" if found is None else found.group(1).replace(",", ""), summary
 
 
 def _prepare(methods: Sequence[str], params: dict[str, Any], record: Path | None) -> None:
@@ -138,16 +198,7 @@ def _prepare(methods: Sequence[str], params: dict[str, Any], record: Path | None
 
     for method in methods:
         make_model(method, params)
-    if record is not None:
-        from superproto.experiments.records import check_writable
-
-        check_writable(record)
-
-
-def _load(path: Path, setting: Setting, protocol: Protocol, split: Split, attributes: str) -> Task:
-    from superproto.datasets import load
-
-    return load(path, setting=setting.value, protocol=protocol.value, split=split.value, attributes=attributes)
+    check_output(record)
 
 
 def _record(found: Sequence[Evaluation], path: Path | None) -> None:

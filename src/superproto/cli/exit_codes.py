@@ -15,6 +15,8 @@ from superproto.cli import terminal
 from superproto.errors import UserError
 
 OK, OURS, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+# Command lines that ask for nothing yet: they show what there is.
+_WITHOUT_A_VERB: tuple[list[str], ...] = ([], ["research"])
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -22,7 +24,7 @@ def run_command(arguments: Sequence[str]) -> int:
     with warnings.catch_warnings(), _termination_as_interrupt():
         warnings.showwarning = _as_note
         try:
-            code = _call(list(arguments) or ["--help"])
+            code = _call([*arguments, "--help"] if list(arguments) in _WITHOUT_A_VERB else list(arguments))
             terminal.flush_notes()
             sys.stdout.flush()
             return code

@@ -1,20 +1,19 @@
-"""Verbs about models: `fit` one, `predict` labels with it, `tune` its parameters."""
+"""The verbs `fit` and `predict`: learn a model, and label rows with it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from superproto.cli import terminal
-from superproto.cli.app import app
+from superproto.cli.app import HelpPanel, app
 from superproto.cli.options import (
     AsJson,
     Attributes,
     Inductive,
     Method,
-    PackPath,
     Param,
     ParamsFile,
     Protocol,
@@ -22,18 +21,29 @@ from superproto.cli.options import (
     Seed,
     Setting,
     SettingOption,
+    check_output,
+    load_task,
     read_params,
 )
 from superproto.errors import UserError
 
-if TYPE_CHECKING:
-    from superproto.datasets.task import Task
 
-
-@app.command()
-def fit(
-    path: PackPath,
+@app.command("fit", rich_help_panel=HelpPanel.MODEL)
+def fit_verb(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The file to write, by this name.")],
+    path: Annotated[
+        Path | None, typer.Argument(metavar="PACK", help="A pack (.npz), or an xlsa17 folder.", show_default=False)
+    ] = None,
+    features: Annotated[
+        Path | None,
+        typer.Option("--features", metavar="FILE", help="In place of PACK: npy, zarr, h5 or parquet, read in chunks."),
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option("--labels", metavar="FILE", help="With --features: CSV with id,label.")
+    ] = None,
+    classes: Annotated[
+        Path | None, typer.Option("--classes", metavar="FILE", help="With --features: one description per class.")
+    ] = None,
     method: Method = "hpl",
     setting: SettingOption = Setting.zsl,
     protocol: ProtocolOption = Protocol.ps,
@@ -42,62 +52,93 @@ def fit(
     params: ParamsFile = None,
     rejection: Annotated[
         bool,
-        typer.Option("--rejection/--no-rejection", help="Learn from held-out classes when to refuse (a second fit)."),
+        typer.Option(
+            "--rejection/--no-rejection", help="Learn from held-out classes when to reject a row (a second fit)."
+        ),
     ] = True,
     scheduler: Annotated[
         str | None,
-        typer.Option(
-            "--scheduler", metavar="ADDRESS", help="Compute on this Dask cluster; local: on one started here."
-        ),
+        typer.Option("--scheduler", metavar="ADDRESS", help="Compute on this Dask cluster; local: start one here."),
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option("--checkpoint", metavar="FILE", help="Keep each iteration; go on from it after a stop."),
-    ] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option("--labels", metavar="CSV", help="PACK is then a file of features, left on the disk."),
-    ] = None,
-    classes: Annotated[
-        Path | None, typer.Option("--classes", metavar="FILE", help="With --labels: one description per class.")
+        typer.Option("--checkpoint", metavar="FILE", help="Save each iteration; an interrupted fit continues from it."),
     ] = None,
     seed: Seed = 0,
     attributes: Attributes = "att",
     as_json: AsJson = False,
 ) -> None:
-    """Learn a model from a data set and keep it in a file that is safe to open.
+    """Learn a model and write it to a file that is safe to open.
+
+    Give a data set, or three files: features, and the tables of labels and
+    classes that `superproto pack` reads. A file of features stays on the disk,
+    so it may be larger than memory.
 
     \b
-    Example:  superproto fit cub.npz -o cub.model
-              superproto fit x.zarr --labels y.csv --classes c.csv -o x.model
+    Example:  superproto fit birds.npz -o birds.model
+              superproto fit --features x.zarr --labels y.csv
+                  --classes c.csv -o birds.model
     """
+    files = _source_files(path, features, labels, classes)
     chosen, _ = read_params(param, params, method)
     chosen = chosen if checkpoint is None else {**chosen, "checkpoint": str(checkpoint)}
-    from superproto.evaluation.training import fit_files, fit_task
-    from superproto.experiments.records import check_writable
-    from superproto.files import refuse_to_replace
-
-    check_writable(output)
-    refuse_to_replace(output, path, labels, classes)
-    if labels is not None or classes is not None:
-        if labels is None or classes is None:
-            raise UserError("A file of features needs both tables. Give --labels and --classes.")
+    check_output(output, path, *files)
+    common = {"seed": seed, "inductive": inductive, "scheduler": scheduler}
+    if path is None:
         candidates = "all" if setting is Setting.gzsl else "unseen"
-        model = fit_files(
-            path, labels, classes, method, chosen,
-            seed=seed, candidates=candidates, inductive=inductive, scheduler=scheduler,
-        )  # fmt: skip
-        model.save(output)
-        if rejection:
-            terminal.note("No threshold for refusing rows was learned: that takes a pack (superproto pack).")
-        _show_fitted(model, output, method, path.name, as_json)
-        return
+        model, name = _fit_features(files, method, chosen, candidates, rejection, common)
+    else:
+        model, name = _fit_pack(path, method, chosen, (setting, protocol, attributes), rejection, common)
+    model.save(output)
+    _show_fitted(model, output, method, name, as_json)
+
+
+def _source_files(path: Path | None, *given: Path | None) -> list[Path]:
+    """The three files that take the place of a data set; none where a data set is given."""
+    files = [file for file in given if file is not None]
+    if path is not None:
+        if files:
+            raise UserError(
+                f"{path} is read as a data set, which has its own labels and classes. For a file of features write "
+                f"--features {path} --labels FILE --classes FILE; else leave these options out."
+            )
+        return []
+    if not files:
+        raise UserError("Give a data set, or --features, --labels and --classes. See: superproto fit --help")
+    if len(files) < len(given):
+        missing = [name for name, file in zip(("--features", "--labels", "--classes"), given) if file is None]
+        raise UserError(f"Features, labels and classes are needed together. Give {' and '.join(missing)} too.")
+    return files
+
+
+def _fit_features(
+    files: list[Path], method: str, params: dict[str, Any], candidates: str, rejection: bool, common: dict[str, Any]
+) -> tuple[Any, str]:
+    """The model of three files, and what to call their data."""
+    from superproto.evaluation.training import fit_files
+
+    features, labels, classes = files
+    model = fit_files(features, labels, classes, method, params, candidates=candidates, **common)
+    if rejection:
+        terminal.note("No threshold for rejecting rows was learned: that needs a pack (superproto pack).")
+    return model, features.name
+
+
+def _fit_pack(
+    path: Path,
+    method: str,
+    params: dict[str, Any],
+    reading: tuple[Setting, Protocol, str],
+    rejection: bool,
+    common: dict[str, Any],
+) -> tuple[Any, str]:
+    """The model of a data set, and the name of its task."""
+    from superproto.evaluation.training import fit_task
+
     with terminal.progress(f"reading {path.name}"):
-        task = load_task(path, setting, protocol, attributes)
+        task = load_task(path, *reading)
     with terminal.progress(f"{method} on {task.name}: {len(task.X)} samples, {len(task.semantics)} classes"):
-        model = fit_task(task, method, chosen, seed=seed, inductive=inductive, rejection=rejection, scheduler=scheduler)
-        model.save(output)
-    _show_fitted(model, output, method, task.name, as_json)
+        return fit_task(task, method, params, rejection=rejection, **common), task.name
 
 
 def _show_fitted(model: Any, output: Path, method: str, name: str, as_json: bool) -> None:
@@ -108,13 +149,13 @@ def _show_fitted(model: Any, output: Path, method: str, name: str, as_json: bool
     terminal.show(f"Wrote {output}: {method} for {len(model.classes_)} classes of {name}.")
     if learned is not None:
         terminal.show(
-            f"On held-out classes, refusing keeps {learned['kept']:.0%} of their samples and refuses "
-            f"{learned['refused']:.0%} of those of no class (area under the curve {learned['auroc']:.3f})."
+            f"On held-out classes, rejection keeps {learned['kept']:.0%} of the samples of known classes and rejects "
+            f"{learned['refused']:.0%} of those of unknown classes (area under the curve {learned['auroc']:.3f})."
         )
 
 
-@app.command()
-def predict(
+@app.command("predict", rich_help_panel=HelpPanel.MODEL)
+def predict_verb(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `superproto fit` wrote.")],
     features: Annotated[
         Path, typer.Argument(metavar="FEATURES", help="npy, npz, csv, parquet, safetensors, or a pack: all its rows.")
@@ -123,20 +164,23 @@ def predict(
         Path, typer.Option("--output", "-o", metavar="LABELS", help="CSV, or Parquet where the name ends so.")
     ],
     doubtful_first: Annotated[
-        bool, typer.Option("--doubtful-first", help="Sort by doubt, so that a person can begin where it helps most.")
+        bool, typer.Option("--doubtful-first", help="Most uncertain rows first, so that a person reviews those first.")
     ] = False,
     reject: Annotated[
-        bool, typer.Option("--reject", help="Leave the label empty where a row seems to be none of the classes.")
+        bool, typer.Option("--reject", help="Leave the label empty where a row seems to belong to no known class.")
     ] = False,
     parts: Annotated[
         bool,
         typer.Option(
-            "--parts", help="LABELS is a folder of Parquet parts: for any number of rows; goes on after a stop."
+            "--parts", help="Write a folder of Parquet parts, for any number of rows; continues after a stop."
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Label the rows of a file: id, label, probability, margin, runner_up.
+    """Label the rows of a file with a model.
+
+    The table has the columns id, label, probability, margin and runner_up. The
+    margin is the lead of the label's probability over that of the runner-up.
 
     \b
     Example:  superproto predict cub.model new.npy -o labels.csv --reject
@@ -149,11 +193,8 @@ def predict(
         return
     from superproto.baselines.registry import load_model
     from superproto.estimator.label_table import open_features, write_labels
-    from superproto.experiments.records import check_writable
-    from superproto.files import refuse_to_replace
 
-    check_writable(output)
-    refuse_to_replace(output, model, features)
+    check_output(output, model, features)
     with terminal.progress(f"labeling {features.name}"):
         loaded = load_model(model)
         handed = write_labels(output, loaded, open_features(features), doubtful_first=doubtful_first, reject=reject)
@@ -186,12 +227,3 @@ def _predict_parts(model: Path, features: Path, output: Path, reject: bool, as_j
         return
     before = f", {streamed.found} of them before" if streamed.found else ""
     terminal.note(f"Wrote {streamed.rows} rows to {output} in {streamed.parts} parts{before}.")
-
-
-def load_task(path: Path, setting: Setting, protocol: Protocol, attributes: str) -> Task:
-    from superproto.datasets import load
-
-    task = load(path, setting=setting.value, protocol=protocol.value, attributes=attributes)
-    for line in task.notes:
-        terminal.note(line)
-    return task

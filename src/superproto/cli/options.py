@@ -1,4 +1,4 @@
-"""Options that several verbs share, declared once."""
+"""What several verbs share, declared once: options, reading parameters and data sets, checking outputs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import json
 from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from superproto.cli import terminal
 from superproto.errors import UserError
+
+if TYPE_CHECKING:
+    from superproto.datasets.task import Task
 
 
 class Setting(str, Enum):
@@ -75,30 +79,60 @@ def _complete_method(incomplete: str) -> list[str]:
     return [name for name in METHODS if name.startswith(incomplete)]
 
 
+def load_task(path: Path, setting: Setting, protocol: Protocol, attributes: str, split: Split = Split.test) -> Task:
+    """The task of a data set; what there is to know about it becomes notes."""
+    from superproto.datasets import load
+
+    task = load(path, setting=setting.value, protocol=protocol.value, split=split.value, attributes=attributes)
+    for line in task.notes:
+        terminal.note(line)
+    return task
+
+
+def check_output(output: Path | None, *inputs: Path | None) -> None:
+    """Say before any work that the output cannot be written, or that it would replace an input."""
+    from superproto.experiments.records import check_writable
+    from superproto.files import refuse_to_replace
+
+    if output is not None:
+        check_writable(output)
+        refuse_to_replace(output, *inputs)
+
+
 PackPath = Annotated[
     Path, typer.Argument(metavar="PACK", help="A pack (.npz), or an xlsa17 folder (res101.mat and att_splits.mat).")
 ]
 Method = Annotated[
-    str, typer.Option("--method", "-m", help="Name of the method.", autocompletion=_complete_method, metavar="NAME")
+    str,
+    typer.Option(
+        "--method",
+        "-m",
+        help="The method; `superproto methods` lists them.",
+        autocompletion=_complete_method,
+        metavar="NAME",
+    ),
 ]
 SettingOption = Annotated[
-    Setting, typer.Option("--setting", help="zsl: among the unseen classes. gzsl: among all classes.")
+    Setting,
+    typer.Option("--setting", help="Candidates of an unlabeled sample: zsl, the unseen classes; gzsl, all classes."),
 ]
 ProtocolOption = Annotated[Protocol, typer.Option("--protocol", help="ps: proposed split. ss: standard split.")]
-SplitOption = Annotated[Split, typer.Option("--split", help="test, or val: the classes kept for choosing parameters.")]
+SplitOption = Annotated[
+    Split, typer.Option("--split", help="test: the unseen classes. val: the classes kept for choosing parameters.")
+]
 Inductive = Annotated[
-    bool,
-    typer.Option("--inductive", help="Learn from labeled samples alone; the pool comes after fitting."),
+    bool, typer.Option("--inductive", help="Learn from the labeled samples only, without the unlabeled ones.")
 ]
 Param = Annotated[
     list[str] | None,
-    typer.Option("--param", "-p", metavar="NAME=VALUE", help="A parameter of the method, as rho=0.6; repeatable."),
+    typer.Option("--param", "-p", metavar="NAME=VALUE", help="A parameter of the method, as rho=0.6. Repeatable."),
 ]
 ParamsFile = Annotated[
     Path | None, typer.Option("--params", metavar="FILE", help="Parameters from a JSON file, as `tune` writes it.")
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of whatever is drawn.", min=0)]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed.", min=0)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Attributes = Annotated[
-    str, typer.Option("--attributes", metavar="NAME", help="The array of descriptions: att or original_att.")
+    str, typer.Option("--attributes", metavar="NAME", help="Which class descriptions of PACK: att or original_att.")
 ]
+DataFolder = Annotated[Path, typer.Option("--data", metavar="DIR", help="The folder with the data packs.")]

@@ -1,51 +1,51 @@
-"""The verb report."""
+"""The verb `report`: the page of a fitted model, or of a file of records."""
 
 from __future__ import annotations
 
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from superproto.baselines.registry import load_model
 from superproto.cli import terminal
-from superproto.cli.app import app
+from superproto.cli.app import HelpPanel, app
 from superproto.cli.options import Protocol, ProtocolOption, Setting, SettingOption
-from superproto.datasets.loading import read_source, to_task
 from superproto.errors import UserError
-from superproto.experiments.records import read_records
-from superproto.experiments.records_report import build_from_records
 from superproto.files import existing_file
-from superproto.reporting.model_report import build_report
-from superproto.reporting.page import Page
+
+if TYPE_CHECKING:
+    from superproto.reporting.page import Page
 
 
-@app.command()
-def report(
+@app.command("report", rich_help_panel=HelpPanel.MODEL)
+def report_verb(
     source: Annotated[Path, typer.Argument(metavar="MODEL_OR_RECORDS", help="A model file, or a file of records.")],
     pack: Annotated[
-        Path | None, typer.Option("--pack", metavar="PACK", help="The data set it was fitted on: adds every sample.")
+        Path | None,
+        typer.Option("--pack", metavar="PACK", help="The data set of the fit: the report then shows its samples."),
     ] = None,
     setting: SettingOption = Setting.zsl,
     protocol: ProtocolOption = Protocol.ps,
     images: Annotated[
-        Path | None, typer.Option("--images", metavar="DIR", help="Folder that the pack's image paths start from.")
+        Path | None, typer.Option("--images", metavar="DIR", help="Folder that the image paths of PACK start from.")
     ] = None,
     params: Annotated[
         Path | None, typer.Option("--params", metavar="FILE", help="What `tune` wrote: shown with its folds.")
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
 ) -> None:
-    """Show one's own fit: how the pool was labeled, which labels to doubt, what each class was taken to look like.
+    """Write a page about a fitted model that opens in a browser without a network.
+
+    It shows how the unlabeled samples were labeled, which labels are uncertain,
+    and what the model learned about each class. A file of records, as `evaluate
+    --record` writes it, becomes a table of runs.
 
     \b
     Example:  superproto fit birds.npz -o birds.model
               superproto report birds.model --pack birds.npz
     """
-    from superproto.cli.report import report_on
-
     with terminal.progress(f"reading {source.name}"):
         page = report_on(source, pack, setting=setting.value, protocol=protocol.value, images=images, params=params)
     terminal.show(f"Report: {page.write(output)}")
@@ -63,10 +63,11 @@ def report_on(
     """The page of a model file (with its data set, sample by sample), or of a file of records."""
     path = existing_file(source)
     if _holds_records(path):
-        records = read_records(path)
-        if not records:
-            raise UserError(f"{path} holds no record. Make some with: superproto evaluate PACK --record {path}")
-        return build_from_records(records, path.name)
+        return _records_page(path)
+    from superproto.baselines.registry import load_model
+    from superproto.datasets.loading import read_source, to_task
+    from superproto.reporting.model_report import build_report
+
     model = load_model(path)
     tuned = None if params is None else _tuned(params)
     if pack is None:
@@ -75,12 +76,26 @@ def report_on(
     task = to_task(found, setting, protocol)
     if list(map(str, model.classes_)) != list(map(str, task.class_names)):
         raise UserError(f"{path} and {pack} have other classes. Give the data set that the model was fitted on.")
-    general = bool(model.allowed_.all() and model.seen_classes_.any() and not model.seen_classes_.all())
-    if general != (setting == "gzsl"):
-        fitted = "gzsl" if general else "zsl"
-        raise UserError(f"{path} was fitted for the setting {fitted}, not {setting}. Give --setting {fitted}.")
+    _check_setting(model, setting, path)
     names = None if found.attribute_names is None else [str(name) for name in found.attribute_names]
     return build_report(model, task, images=images, tuned=tuned, attribute_names=names)
+
+
+def _check_setting(model: Any, setting: str, path: Path) -> None:
+    general = bool(model.allowed_.all() and model.seen_classes_.any() and not model.seen_classes_.all())
+    fitted = "gzsl" if general else "zsl"
+    if fitted != setting:
+        raise UserError(f"{path} was fitted for the setting {fitted}, not {setting}. Give --setting {fitted}.")
+
+
+def _records_page(path: Path) -> Page:
+    from superproto.experiments.records import read_records
+    from superproto.experiments.records_report import build_from_records
+
+    records = read_records(path)
+    if not records:
+        raise UserError(f"{path} holds no record. Make some with: superproto evaluate PACK --record {path}")
+    return build_from_records(records, path.name)
 
 
 def _holds_records(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Verbs about models: `fit` one, `predict` labels with it, `tune` its parameters."""
+"""The verb `tune`: choose the parameters of a method on held-out classes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from superproto.cli import terminal
-from superproto.cli.app import app
-from superproto.cli.fit_predict import load_task
+from superproto.cli.app import HelpPanel, app
 from superproto.cli.options import (
     AsJson,
     Attributes,
@@ -21,23 +20,27 @@ from superproto.cli.options import (
     Seed,
     Setting,
     SettingOption,
+    check_output,
+    load_task,
 )
 
 if TYPE_CHECKING:
     from superproto.evaluation.tuning.tuner import Tuned, TuningProgress
 
 
-@app.command()
-def tune(
+@app.command("tune", rich_help_panel=HelpPanel.MODEL)
+def tune_verb(
     path: PackPath,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="JSON", help="The record with the chosen values.")],
     method: Method = "hpl",
     setting: SettingOption = Setting.zsl,
     protocol: ProtocolOption = Protocol.ps,
     inductive: Inductive = False,
-    trials: Annotated[int, typer.Option("--trials", help="Points to try beside the default.", min=1)] = 30,
-    minutes: Annotated[float | None, typer.Option("--minutes", help="Begin no trial after so long.", min=0)] = None,
-    folds: Annotated[int, typer.Option("--folds", help="Class-disjoint validation tasks.")] = 3,
+    trials: Annotated[int, typer.Option("--trials", help="Parameter settings to try besides the default.", min=1)] = 30,
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", help="Time budget in minutes; no trial starts after it.", min=0)
+    ] = None,
+    folds: Annotated[int, typer.Option("--folds", help="Number of class-disjoint validation tasks.")] = 3,
     search: Annotated[
         str | None, typer.Option("--search", help="tpe (needs Optuna) or grid.", metavar="tpe|grid")
     ] = None,
@@ -45,9 +48,11 @@ def tune(
     attributes: Attributes = "att",
     as_json: AsJson = False,
 ) -> None:
-    """Choose a method's parameters on held-out classes; `evaluate --params` takes the result.
+    """Choose the parameters of a method on held-out seen classes.
 
-    Every trial is kept in JSON.trials.jsonl beside the record: the same command goes on after a kill.
+    The unseen classes take no part. `evaluate --params` and `fit --params` read
+    the result. Finished trials are kept in JSON.trials.jsonl; after an
+    interruption, the same command continues from there.
 
     \b
     Example:  superproto tune cub.npz --method hpl -o tuned.json --minutes 20
@@ -55,9 +60,8 @@ def tune(
     """
     from superproto.evaluation.tuning.tuner import default_trials_file
     from superproto.evaluation.tuning.tuner import tune as search_parameters
-    from superproto.experiments.records import check_writable
 
-    check_writable(output)
+    check_output(output, path)
     with terminal.progress(f"reading {path.name}"):
         task = load_task(path, setting, protocol, attributes)
     tuned = search_parameters(

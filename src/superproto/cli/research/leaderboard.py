@@ -1,7 +1,8 @@
-"""The verb about the zoo: `leaderboard` shows it, exports it, and runs what is missing."""
+"""The verb `research leaderboard`: show the leaderboard, export it, and run what is missing."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from superproto.cli import terminal
-from superproto.cli.app import app
-from superproto.cli.options import Setting
+from superproto.cli.app import research_app
+from superproto.cli.options import DataFolder, Setting, check_output
+from superproto.cli.research.checkout import records_file
 from superproto.errors import UserError
 
 if TYPE_CHECKING:
@@ -18,8 +20,12 @@ if TYPE_CHECKING:
     from superproto.experiments.leaderboard.ranking import Board
 
 
-@app.command()
-def leaderboard(
+@research_app.command("leaderboard")
+def leaderboard_verb(
+    output: Annotated[
+        list[Path] | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write .html, .md, .tex or .csv. Repeatable."),
+    ] = None,
     settings: Annotated[list[Setting] | None, typer.Option("--setting", help="zsl or gzsl only. Repeatable.")] = None,
     packs: Annotated[
         list[str] | None, typer.Option("--pack", metavar="NAME", help="This data set only. Repeatable.")
@@ -27,52 +33,52 @@ def leaderboard(
     features: Annotated[
         list[str] | None, typer.Option("--features", metavar="KIND", help="whitened or raw only. Repeatable.")
     ] = None,
-    output: Annotated[
-        list[Path] | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write .html, .md, .tex or .csv. Repeatable."),
+    records: Annotated[
+        Path | None,
+        typer.Option(
+            "--records", metavar="FILE", help="The runs; --run appends to it. In a checkout: benchmarks/zoo.jsonl."
+        ),
     ] = None,
     run: Annotated[bool, typer.Option("--run", help="First run what is not recorded yet.")] = False,
+    data: DataFolder = Path("data"),
     methods: Annotated[
         list[str] | None, typer.Option("--method", "-m", metavar="NAME", help="--run this method only. Repeatable.")
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="--run what is recorded too; choices of parameters stay.")
+        bool, typer.Option("--again", help="--run what is recorded too; the chosen parameters stay.")
     ] = False,
     seeds: Annotated[
-        int | None, typer.Option("--seeds", min=1, help="--run at most so many seeds of a method for now.")
+        int | None, typer.Option("--seeds", min=1, help="--run at most so many seeds of a method.")
     ] = None,
-    data: Annotated[Path, typer.Option("--data", metavar="DIR", help="Folder of the packs, for --run.")] = Path("data"),
-    records: Annotated[Path, typer.Option("--records", metavar="FILE", help="The records of the board.")] = Path(
-        "benchmarks/zoo.jsonl"
-    ),
     plan: Annotated[Path | None, typer.Option("--plan", metavar="FILE", help="Another plan than zoo.toml.")] = None,
 ) -> None:
-    """Show every method on every data set: the best of each column, and those that cannot be told from it.
+    """Compare every method on every data set.
+
+    The table marks the best of each column, and those that cannot be told from
+    it (paired bootstrap, 95 %). Without --output it is printed. --run takes
+    hours; after an interruption, the same command continues.
 
     \b
-    Example:  superproto leaderboard --setting zsl --features whitened
-              superproto leaderboard -o board.html -o board.csv
-              superproto leaderboard --run --data packs
+    Example:  superproto research leaderboard --setting zsl --features whitened
+              superproto research leaderboard -o board.html -o board.csv
+              superproto research leaderboard --run --data packs --records zoo.jsonl
     """
     from superproto.experiments.leaderboard.plan import FEATURES, SETTINGS, read_zoo_plan
     from superproto.experiments.leaderboard.ranking import board_of
-    from superproto.experiments.leaderboard.run import run_plan, run_references
     from superproto.experiments.records import read_records
 
     chosen = read_zoo_plan(plan)
     _check(chosen, packs or [], features or [], methods or [], output or [])
+    known = records_file(records, "zoo.jsonl")
     if run:
-        step = terminal.steps()
-        only = {"methods": methods or (), "data": packs or (), "features": features or ()}
-        shorter = replace(chosen, seeds=min(seeds or chosen.seeds, chosen.seeds))
-        new = run_plan(shorter, data, records, **only, again=again, step=step)
-        new += 0 if any(only.values()) else run_references(chosen, data, records, step)
-        terminal.show(f"{new} new runs.")
-    if not records.exists():
-        raise UserError(f"{records} does not exist. Give --records, or make it with --run --data DIR.")
+        check_output(known)
+        only: dict[str, Sequence[str]] = {"methods": methods or (), "data": packs or (), "features": features or ()}
+        terminal.show(f"{_run_missing(chosen, data, known, only, again, seeds)} new runs.")
+    if not known.exists():
+        raise UserError(f"{known} does not exist. Give --records, or make it with --run --data DIR.")
     board = board_of(
         chosen,
-        read_records(records),
+        read_records(known),
         settings=[setting.value for setting in settings] if settings else SETTINGS,
         features=features or FEATURES,
         data=packs or (),
@@ -81,6 +87,18 @@ def leaderboard(
         _write(board, path)
     if not output:
         _show(board)
+
+
+def _run_missing(
+    plan: ZooPlan, data: Path, records: Path, only: dict[str, Sequence[str]], again: bool, seeds: int | None
+) -> int:
+    """The number of runs that were added to the records."""
+    from superproto.experiments.leaderboard.run import run_plan, run_references
+
+    step = terminal.steps()
+    shorter = replace(plan, seeds=min(seeds or plan.seeds, plan.seeds))
+    new = run_plan(shorter, data, records, **only, again=again, step=step)
+    return new + (0 if any(only.values()) else run_references(plan, data, records, step))
 
 
 def _check(plan: ZooPlan, packs: list[str], features: list[str], methods: list[str], output: list[Path]) -> None:
@@ -100,6 +118,7 @@ def _check(plan: ZooPlan, packs: list[str], features: list[str], methods: list[s
     for path in output:
         if path.suffix not in (".html", *EXPORTS):
             raise UserError(f"{path}: how to write it follows from its end: .html, {', '.join(EXPORTS)}.")
+        check_output(path)
 
 
 def _write(board: Board, path: Path) -> None:

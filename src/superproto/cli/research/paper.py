@@ -1,4 +1,4 @@
-"""Research verbs: paper and docs."""
+"""The verb `research paper`: the tables and figures of the paper, on one page."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Annotated
 import typer
 
 from superproto.cli import terminal
-from superproto.cli.app import app
+from superproto.cli.app import research_app
+from superproto.cli.options import DataFolder, check_output
+from superproto.cli.research.checkout import records_file
 
 
-@app.command()
-def reproduce(
-    data: Annotated[Path, typer.Option("--data", help="Folder of packs and xlsa17 folders.")] = Path("data"),
+@research_app.command("paper")
+def paper_verb(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="PAGE", help="The page to write.")],
+    data: DataFolder = Path("data"),
     tables: Annotated[
-        list[int] | None, typer.Option("--table", help="2 to 6: this table only. Repeatable.", min=2, max=6)
+        list[int] | None, typer.Option("--table", help="This table only, 2 to 6. Repeatable.", min=2, max=6)
     ] = None,
     figures: Annotated[
         list[str] | None, typer.Option("--figure", metavar="NAME", help="This figure only, as convergence. Repeatable.")
@@ -27,27 +30,33 @@ def reproduce(
         typer.Option(
             "--records",
             metavar="FILE",
-            help="Where runs are recorded, and read back from; if not given, records.jsonl in benchmarks/ or here.",
+            help="Runs are appended here, and those that are here are not run again. In a checkout: "
+            "benchmarks/records.jsonl.",
         ),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", metavar="N", help="Processes; the cores, but at most 4, if not given.", min=1),
+        typer.Option("--jobs", metavar="N", help="Number of processes; by default one per core, at most 4.", min=1),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
 ) -> None:
-    """Repeat the paper's tables and figures on the data at hand; resumes where it stopped.
+    """Reproduce the tables and figures of the paper on the data sets in a folder.
+
+    A data set that is not there is left out. After an interruption, the same
+    command continues.
 
     \b
-    Example:  superproto reproduce --data ../shared/data
-              superproto reproduce --data ../shared/data --table 4 --figure convergence
+    Example:  superproto research paper --data packs -o paper.html
+              superproto research paper --data packs --table 4
+                  --figure convergence --records runs.jsonl -o paper.html
     """
     from superproto.experiments.paper.page import FIGURES, TABLES, reproduce_paper
 
+    known = records_file(records, "records.jsonl")
+    check_output(output, known)
     partly = bool(tables or figures)
     page = reproduce_paper(
         data,
-        records or (Path("benchmarks") if Path("benchmarks").is_dir() else Path()) / "records.jsonl",
+        known,
         tables=tables or (() if partly else TABLES),
         figures=figures or (() if partly else FIGURES),
         fresh=fresh,
@@ -55,48 +64,3 @@ def reproduce(
         step=terminal.steps(),
     )
     terminal.show(f"Report: {page.write(output)}")
-
-
-@app.command()
-def tables(
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="FILE", help="README.md and docs with generated blocks, if none given."),
-    ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Change nothing; fail where a block is stale.")] = False,
-    records: Annotated[
-        Path, typer.Option("--records", metavar="FILE", help="The records that the numbers come from.")
-    ] = Path("benchmarks/records.jsonl"),
-    speed: Annotated[
-        Path, typer.Option("--speed", metavar="FILE", help="The entries of the bench that times come from.")
-    ] = Path("benchmarks/speed.jsonl"),
-    zoo: Annotated[Path, typer.Option("--zoo", metavar="FILE", help="The records of the leaderboard.")] = Path(
-        "benchmarks/zoo.jsonl"
-    ),
-) -> None:
-    """Write the numbers between `generated` markers from records, or check that they are up to date.
-
-    \b
-    Example:  superproto tables --check
-    """
-    from superproto.errors import UserError
-    from superproto.experiments.generated_docs import marked_files, refresh, stale
-    from superproto.experiments.leaderboard.blocks import Standing
-    from superproto.experiments.records import read_records
-    from superproto.experiments.speed.entries import last_entries
-
-    chosen = files or marked_files(Path())
-    if not chosen:
-        raise UserError("No file here has generated blocks. Run this where README.md is, or name files.")
-    if not records.exists() and not zoo.exists():
-        raise UserError(f"Neither {records} nor {zoo} exists. Give --records or --zoo.")
-    known, board = (read_records(path) if path.exists() else [] for path in (records, zoo))
-    times, standing = last_entries(speed), Standing(board)
-    if check:
-        old = stale(chosen, known, times, standing)
-        if old:
-            raise UserError(f"{', '.join(map(str, old))}: generated blocks are stale. Run: superproto tables")
-        terminal.show(f"{len(chosen)} files agree with {len(known) + len(board)} records.")
-    else:
-        changed = refresh(chosen, known, times, standing)
-        terminal.show(f"Changed: {', '.join(map(str, changed)) or 'nothing'}.")

@@ -1,4 +1,4 @@
-"""The verb about speed: `bench`."""
+"""The verb `research speed`: how long a fit takes, and how much memory it needs."""
 
 from __future__ import annotations
 
@@ -10,44 +10,48 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from superproto.cli import terminal
-from superproto.cli.app import app
-from superproto.cli.options import AsJson
+from superproto.cli.app import research_app
+from superproto.cli.options import AsJson, DataFolder, check_output
 from superproto.errors import UserError
 
 if TYPE_CHECKING:
     from superproto.experiments.speed.entries import Entry
 
 
-@app.command()
-def bench(
-    data: Annotated[Path, typer.Option("--data", metavar="DIR", help="Folder of the data packs.")] = Path("."),
+@research_app.command("speed")
+def speed_verb(
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="JSON lines to append the entries to.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="JSON lines to append the measurements to.")
     ] = None,
-    only: Annotated[list[str] | None, typer.Option("--only", metavar="STUDY", help="This study; repeatable.")] = None,
+    data: DataFolder = Path("data"),
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="STUDY", help="This study only. Repeatable.")
+    ] = None,
     large: Annotated[
         Path | None,
-        typer.Option("--large", metavar="DIR", help="ImageNet's size instead: a folder with 5 GB of room for it."),
+        typer.Option("--large", metavar="DIR", help="Fit a task of ImageNet's size instead; DIR needs 5 GB of room."),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="SVG", help="Draw the study growth into this file.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure how long a fit takes, beside other computations in the same run.
+    """Measure how long a fit takes, compared with other computations in the same run.
+
+    The measurements are printed; --output also keeps them. After Ctrl-C,
+    finished studies are kept.
 
     \b
-    Example:  superproto bench --data packs -o speed.jsonl
+    Example:  superproto research speed --data packs -o speed.jsonl
+              superproto research speed --only growth --plot growth.svg
     """
-    from superproto.experiments.records import check_writable
     from superproto.experiments.speed import STUDIES
 
     unknown = [name for name in only or () if name not in STUDIES]
     if unknown:
         raise UserError(f"'{unknown[0]}' is no study. Choose from {', '.join(STUDIES)}.")
-    for path in (output, plot):
-        if path is not None:
-            check_writable(path)
+    check_output(output)
+    check_output(plot)
     done = 0
     try:
         for entry in _entries(data, only, large):

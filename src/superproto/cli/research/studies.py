@@ -1,4 +1,4 @@
-"""Verbs that examine the default model: `ablation` (each part off) and `robustness` (pools not as hoped for)."""
+"""The verbs `research ablation` (each part of the model off) and `research robustness` (perturbed data)."""
 
 from __future__ import annotations
 
@@ -9,66 +9,75 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from superproto.cli import terminal
-from superproto.cli.app import app
+from superproto.cli.app import research_app
+from superproto.cli.options import DataFolder, check_output
 
 if TYPE_CHECKING:
     from superproto.experiments.records import Record
 
-DataFolder = Annotated[Path, typer.Option("--data", metavar="DIR", help="Folder of the data packs.")]
-Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="JSON lines to append to; what is there is kept.")
+RecordsOutput = Annotated[
+    Path,
+    typer.Option("--output", "-o", metavar="FILE", help="JSON lines to append to; what is there is not run again."),
 ]
 
 
-@app.command()
-def ablation(
+@research_app.command("ablation")
+def ablation_verb(
+    output: RecordsOutput,
     data: DataFolder = Path("data"),
-    output: Output = None,
     held_out: Annotated[
         int | None,
-        typer.Option(metavar="FOLDS", help="On so many sets of held-out seen classes, not on test classes.", min=2),
+        typer.Option(metavar="FOLDS", help="Use so many sets of held-out seen classes, not the test classes.", min=2),
     ] = None,
 ) -> None:
-    """Switch off each part of HPL() in turn and say what that costs, with paired intervals.
+    """Measure what each part of HPL() contributes: switch it off and score the same samples again.
+
+    The table has the change in points, with paired 95 % intervals.
 
     \b
-    Example:  superproto ablation --data packs -o parts.jsonl
-              superproto ablation --data packs --held-out 3
+    Example:  superproto research ablation --data packs -o parts.jsonl
+              superproto research ablation --data packs --held-out 3 -o folds.jsonl
     """
     from superproto.experiments.ablation import findings, held_out_table, measure_parts, table_of
-    from superproto.experiments.studies import held_out_file, parts_file
 
+    check_output(output)
+    found = findings(measure_parts(data, output, _progress(), folds=held_out or 0))
     if held_out:
-        records = measure_parts(data, output or held_out_file(), _progress(), folds=held_out)
         title = "Points against the whole model, mean over folds (folds in which the part helped)"
-        terminal.show_table(*held_out_table(findings(records)), title=title)
-        return
-    records = measure_parts(data, output or parts_file(), _progress())
-    terminal.show_table(*table_of(findings(records)), title="Points against the whole model, 95 % intervals")
+        terminal.show_table(*held_out_table(found), title=title)
+    else:
+        terminal.show_table(*table_of(found), title="Points against the whole model, 95 % intervals")
 
 
-@app.command()
-def robustness(
-    packs: Annotated[list[Path], typer.Argument(metavar="PACK...", help="Data packs.", exists=True)],
-    output: Output = None,
+@research_app.command("robustness")
+def robustness_verb(
+    packs: Annotated[list[Path], typer.Argument(metavar="PACK", help="Data packs.", exists=True)],
+    output: RecordsOutput,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="CONDITION", help="Name, level or both, as the table has them; may be repeated."),
+        typer.Option(
+            metavar="CONDITION", help="This condition only: name, level or both, as in the table. Repeatable."
+        ),
     ] = None,
 ) -> None:
-    """Spoil the pool: few classes, uneven ones, few samples, noisy attributes; HPL() beside its start and two others.
+    """Measure robustness to missing classes, class imbalance, small pools and noisy attributes.
+
+    HPL() is compared with the inductive model, K-means and TransCLIP on the
+    same draws.
 
     \b
-    Example:  superproto robustness flo.npz awa.npz -o robustness.jsonl
-              superproto robustness flo.npz --only half --only "samples in the pool: 1"
+    Example:  superproto research robustness flo.npz awa.npz -o robustness.jsonl
+              superproto research robustness flo.npz --only half
+                  --only "samples in the pool: 1" -o robustness.jsonl
     """
     from superproto.datasets import load
     from superproto.experiments.robustness import measure_robustness
-    from superproto.experiments.studies import robustness_file, robustness_rows
+    from superproto.experiments.studies import robustness_rows
 
+    check_output(output, *packs)
     step, found = terminal.steps(), []
     for pack in packs:
-        for finding in measure_robustness(load(pack), output or robustness_file(), only=only or ()):
+        for finding in measure_robustness(load(pack), output, only=only or ()):
             found.append(finding)
             step(f"{finding['task']}, {finding['condition']}: {finding['draws']} draws")
     terminal.show_table(*robustness_rows(found), title="Accuracy in percent, mean over the draws")

@@ -1,0 +1,85 @@
+"""The verb `research docs`: the numbers in README and docs, written from records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from superproto.cli import terminal
+from superproto.cli.app import research_app
+from superproto.errors import UserError
+
+
+@research_app.command("docs")
+def docs_verb(
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="PAGE",
+            help="The page to rewrite, or a folder: its README.md and docs. Repeatable.",
+        ),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; fail where a number is not that of the records.")
+    ] = False,
+    records: Annotated[Path, typer.Option("--records", metavar="FILE", help="The runs of `research paper`.")] = Path(
+        "benchmarks/records.jsonl"
+    ),
+    leaderboard: Annotated[
+        Path, typer.Option("--leaderboard", metavar="FILE", help="The runs of `research leaderboard`.")
+    ] = Path("benchmarks/zoo.jsonl"),
+    speed: Annotated[Path, typer.Option("--speed", metavar="FILE", help="The times of `research speed`.")] = Path(
+        "benchmarks/speed.jsonl"
+    ),
+) -> None:
+    """Write the numbers in README and docs from records, or check that they are up to date.
+
+    Numbers stand between <!-- generated:NAME --> and <!-- /generated:NAME -->.
+    With --check, the pages are those of --output, or of the current folder.
+
+    \b
+    Example:  superproto research docs --check
+              superproto research docs --output .
+    """
+    if not output and not check:
+        raise UserError("Give the pages to rewrite with --output (--output . for all of a checkout), or --check.")
+    from superproto.experiments.generated_docs import refresh, stale
+
+    pages = _pages(output or [Path()])
+    known = _read_sources(records, leaderboard, speed)
+    if not check:
+        changed = refresh(pages, *known)
+        terminal.show(f"Changed: {', '.join(map(str, changed)) or 'nothing'}.")
+        return
+    old = stale(pages, *known)
+    if old:
+        names = ", ".join(map(str, old))
+        raise UserError(f"{names}: generated blocks are stale. Run: superproto research docs --output .")
+    terminal.show(f"{len(pages)} pages agree with the records.")
+
+
+def _pages(given: list[Path]) -> list[Path]:
+    """Files as they are given; of a folder, those with generated blocks."""
+    from superproto.experiments.generated_docs import marked_files
+
+    pages = [page for path in given for page in (marked_files(path) if path.is_dir() else [path])]
+    if not pages:
+        where = ", ".join(map(str, given))
+        raise UserError(f"No page in {where} has generated blocks. Name a checkout or pages with --output.")
+    return pages
+
+
+def _read_sources(records: Path, leaderboard: Path, speed: Path) -> tuple[Any, ...]:
+    """What the blocks are made from; a file that does not exist is empty, but one of the first two must."""
+    from superproto.experiments.leaderboard.blocks import Standing
+    from superproto.experiments.records import read_records
+    from superproto.experiments.speed.entries import last_entries
+
+    if not records.exists() and not leaderboard.exists():
+        raise UserError(f"Neither {records} nor {leaderboard} exists. Run this in a checkout, or give --records.")
+    runs, board = (read_records(path) if path.exists() else [] for path in (records, leaderboard))
+    return runs, last_entries(speed), Standing(board)

@@ -1,0 +1,62 @@
+"""The verb `fit`: a data set, or three files, and never one in the place of the other."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from superproto import HPL, load_model
+
+
+@pytest.fixture
+def three(files):
+    return ["--features", files / "x.npy", "--labels", files / "y.csv", "--classes", files / "classes.csv"]
+
+
+def test_three_files_are_fitted_as_the_library_fits_their_arrays(call, files, three, task):
+    code, out, err = call("fit", *three, "--setting", "gzsl", "-o", files / "m.model", "--json")
+    assert code == 0
+    assert json.loads(out)["task"] == "x.npy"
+    assert "note: No threshold for rejecting rows was learned" in err
+    expected = HPL(candidates="all", random_state=0).fit(task.X.astype("f4"), task.y, semantics=task.semantics)
+    found = load_model(files / "m.model").transduction_
+    assert (found == task.class_names[expected.transduction_]).all()
+
+
+def test_a_pack_is_fitted_and_labels_its_own_rows(call, packed, tmp_path):
+    assert call("fit", packed, "-o", tmp_path / "m.model")[0] == 0
+    assert call("predict", tmp_path / "m.model", packed, "-o", tmp_path / "labels.csv")[0] == 0
+    with (tmp_path / "labels.csv").open() as handle:
+        rows = list(csv.DictReader(handle))
+    assert len(rows) == 80
+    assert list(rows[0]) == ["id", "label", "probability", "margin", "runner_up"]
+
+
+def test_a_pack_beside_files_says_how_to_write_it(mistake, files, three, packed):
+    told = mistake("fit", files / "x.npy", *three[2:], "-o", files / "m.model")
+    assert f"write --features {files / 'x.npy'} --labels FILE --classes FILE" in told
+    assert "is read as a data set" in mistake("fit", packed, *three, "-o", files / "m.model")
+    assert not (files / "m.model").exists()
+
+
+@pytest.mark.parametrize(
+    ("left_out", "said"),
+    [(0, "Give --features too."), (1, "Give --labels too."), (2, "Give --classes too.")],
+)
+def test_a_file_that_is_missing_is_named(mistake, files, three, left_out, said):
+    given = three[: 2 * left_out] + three[2 * left_out + 2 :]
+    assert said in mistake("fit", *given, "-o", files / "m.model")
+
+
+def test_nothing_to_fit_says_where_help_is(mistake, tmp_path):
+    told = mistake("fit", "-o", tmp_path / "m.model")
+    assert "Give a data set, or --features, --labels and --classes. See: superproto fit --help" in told
+
+
+def test_a_model_never_replaces_what_it_is_fitted_to(mistake, files, three):
+    for name in ("x.npy", "y.csv", "classes.csv"):
+        before = (files / name).read_bytes()
+        assert "would be replaced" in mistake("fit", *three, "-o", files / name)
+        assert (files / name).read_bytes() == before
