@@ -77,17 +77,16 @@ class SphereEncoding:
 
     def update_prototypes(self, state: State, classes: Array, alignment: Alignment) -> State:
         """The P block: p_j = normalize(beta sums_j + kappa_j z_j D_v) for classes that are not held."""
-        given = self.given
-        _, sums = given.effective(state)
-        P = state.P.copy()
-        target = state.Z @ state.D_v
-        kappa = given.kappa
-        for spectrum, inside in given.by_spectrum(classes[~given.held[classes]]):
-            if given.discriminative == 0 or spectrum is None:
+        given, eta = self.given, self.given.discriminative
+        sums = given.sums + given.pool_weight[:, None] * state.sums
+        P, target, kappa = state.P.copy(), state.Z @ state.D_v, given.kappa
+        moving = classes[~given.held[classes]]
+        for spectrum, inside in [(None, moving)] if eta == 0 else given.by_spectrum(moving):
+            if spectrum is None:
                 P[inside] = sphere_prototypes(sums[inside], target[inside], given.beta, kappa[inside], P[inside])
             else:
                 P[inside] = discriminative_sphere_prototypes(
-                    spectrum, sums[inside], target[inside], given.beta, kappa[inside], given.discriminative, P[inside]
+                    spectrum, sums[inside], target[inside], given.beta, kappa[inside], eta, P[inside]
                 )
         return self._with_less_influence(state._replace(P=P), classes)
 
