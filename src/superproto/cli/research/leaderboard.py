@@ -14,8 +14,8 @@ from superproto.cli.options import Setting
 from superproto.errors import UserError
 
 if TYPE_CHECKING:
-    from superproto.experiments.leaderboard.plan import ZooPlan
     from superproto.experiments.leaderboard.ranking import Board
+    from superproto.experiments.plans import ZooPlan
 
 
 @app.command()
@@ -42,9 +42,10 @@ def leaderboard(
         int | None, typer.Option("--seeds", min=1, help="--run at most so many seeds of a method for now.")
     ] = None,
     data: Annotated[Path, typer.Option("--data", metavar="DIR", help="Folder of the packs, for --run.")] = Path("data"),
-    records: Annotated[Path, typer.Option("--records", metavar="FILE", help="The records of the board.")] = Path(
-        "benchmarks/zoo.jsonl"
-    ),
+    records: Annotated[
+        Path | None,
+        typer.Option("--records", metavar="FILE", help="The records; in a checkout benchmarks/zoo.jsonl."),
+    ] = None,
     plan: Annotated[Path | None, typer.Option("--plan", metavar="FILE", help="Another plan than zoo.toml.")] = None,
 ) -> None:
     """Show every method on every data set: the best of each column, and those that cannot be told from it.
@@ -54,18 +55,23 @@ def leaderboard(
               superproto leaderboard -o board.html -o board.csv
               superproto leaderboard --run --data packs
     """
-    from superproto.experiments.leaderboard.plan import FEATURES, SETTINGS, read_zoo_plan
+    from superproto.experiments.leaderboard.jobs import run_leaderboard, run_references
     from superproto.experiments.leaderboard.ranking import board_of
-    from superproto.experiments.leaderboard.run import run_plan, run_references
+    from superproto.experiments.plans import FEATURES, SETTINGS, read_zoo_plan
     from superproto.experiments.records import read_records
 
     chosen = read_zoo_plan(plan)
     _check(chosen, packs or [], features or [], methods or [], output or [])
+    records = records or Path("benchmarks/zoo.jsonl")
+    if not records.parent.is_dir():
+        raise UserError(
+            f"There are no records of the leaderboard here: no folder {records.parent}. Give --records FILE."
+        )
     if run:
         step = terminal.steps()
         only = {"methods": methods or (), "data": packs or (), "features": features or ()}
         shorter = replace(chosen, seeds=min(seeds or chosen.seeds, chosen.seeds))
-        new = run_plan(shorter, data, records, **only, again=again, step=step)
+        new = run_leaderboard(shorter, data, records, **only, again=again, step=step)
         new += 0 if any(only.values()) else run_references(chosen, data, records, step)
         terminal.show(f"{new} new runs.")
     if not records.exists():
@@ -87,7 +93,7 @@ def _check(plan: ZooPlan, packs: list[str], features: list[str], methods: list[s
     """Whatever can be wrong with the options is said before anything is read or run."""
     from superproto.baselines.registry import nearest
     from superproto.experiments.leaderboard.exports import EXPORTS
-    from superproto.experiments.leaderboard.plan import FEATURES
+    from superproto.experiments.plans import FEATURES
 
     names = [entry.name for entry in plan.data]
     for value, known, what in (

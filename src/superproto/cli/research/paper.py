@@ -82,8 +82,7 @@ def tables(
     from superproto.errors import UserError
     from superproto.experiments.generated_docs import marked_files, refresh, stale
     from superproto.experiments.leaderboard.blocks import Standing
-    from superproto.experiments.records import read_records
-    from superproto.experiments.speed.entries import last_entries
+    from superproto.experiments.records import last_entries, read_records
 
     chosen = files or marked_files(Path())
     if not chosen:

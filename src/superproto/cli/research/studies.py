@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 
 DataFolder = Annotated[Path, typer.Option("--data", metavar="DIR", help="Folder of the data packs.")]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="JSON lines to append to; what is there is kept.")
+    Path,
+    typer.Option("--output", "-o", metavar="FILE", help="JSON lines to append to; what is there is not run again."),
 ]
 
 
 @app.command()
 def ablation(
+    output: Output,
     data: DataFolder = Path("data"),
-    output: Output = None,
     held_out: Annotated[
         int | None,
         typer.Option(metavar="FOLDS", help="On so many sets of held-out seen classes, not on test classes.", min=2),
@@ -33,24 +34,23 @@ def ablation(
 
     \b
     Example:  superproto ablation --data packs -o parts.jsonl
-              superproto ablation --data packs --held-out 3
+              superproto ablation --data packs --held-out 3 -o held_out.jsonl
     """
     from superproto.experiments.ablation import findings, held_out_table, measure_parts, table_of
-    from superproto.experiments.studies import held_out_file, parts_file
 
     if held_out:
-        records = measure_parts(data, output or held_out_file(), _progress(), folds=held_out)
+        records = measure_parts(data, output, _progress(), folds=held_out)
         title = "Points against the whole model, mean over folds (folds in which the part helped)"
         terminal.show_table(*held_out_table(findings(records)), title=title)
         return
-    records = measure_parts(data, output or parts_file(), _progress())
+    records = measure_parts(data, output, _progress())
     terminal.show_table(*table_of(findings(records)), title="Points against the whole model, 95 % intervals")
 
 
 @app.command()
 def robustness(
     packs: Annotated[list[Path], typer.Argument(metavar="PACK...", help="Data packs.", exists=True)],
-    output: Output = None,
+    output: Output,
     only: Annotated[
         list[str] | None,
         typer.Option(metavar="CONDITION", help="Name, level or both, as the table has them; may be repeated."),
@@ -60,15 +60,15 @@ def robustness(
 
     \b
     Example:  superproto robustness flo.npz awa.npz -o robustness.jsonl
-              superproto robustness flo.npz --only half --only "samples in the pool: 1"
+              superproto robustness flo.npz --only half --only "samples in the pool: 1" -o robustness.jsonl
     """
     from superproto.datasets import load
     from superproto.experiments.robustness import measure_robustness
-    from superproto.experiments.studies import robustness_file, robustness_rows
+    from superproto.experiments.studies import robustness_rows
 
     step, found = terminal.steps(), []
     for pack in packs:
-        for finding in measure_robustness(load(pack), output or robustness_file(), only=only or ()):
+        for finding in measure_robustness(load(pack), output, only=only or ()):
             found.append(finding)
             step(f"{finding['task']}, {finding['condition']}: {finding['draws']} draws")
     terminal.show_table(*robustness_rows(found), title="Accuracy in percent, mean over the draws")
