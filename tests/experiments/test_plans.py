@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 
 from superproto.baselines.registry import METHODS
 from superproto.errors import UserError
-from superproto.experiments.plans import read_parts_plan, read_plan, read_toml, read_zoo_plan
+from superproto.experiments.plans import read_plan, read_toml, read_zoo_plan
 
 ROOT = Path(__file__).parents[2]
 LEADERBOARD = """
@@ -108,35 +109,37 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["leaderboard"], "Give --records"),
-        (["leaderboard", "--run", "--data", "."], "Give --records"),
-        (["ablation", "--data", "."], "--output"),
-        (["robustness", "."], "--output"),
-    ],
-)
-def test_a_verb_outside_a_checkout_says_what_to_give_and_writes_nothing(
-    installed: Path, tmp_path: Path, arguments: list[str], says: str
-) -> None:
-    before = sorted(installed.rglob("*"))
-    environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-c", "from superproto.cli import main; main()", *arguments]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert says in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert sorted(installed.rglob("*")) == before
-    assert list(tmp_path.iterdir()) == []
+OUTSIDE = """
+import contextlib, io, json, sys
+from superproto.cli.exit_codes import run_command
+found = []
+for arguments in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        code = run_command(arguments)
+    found.append([code, out.getvalue(), err.getvalue()])
+print(json.dumps(found))
+"""
 
 
-def test_the_board_is_shown_outside_a_checkout_from_records_that_are_given(installed: Path, tmp_path: Path) -> None:
+def test_a_verb_outside_a_checkout_says_what_to_give_and_writes_nothing(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").touch()
+    before = sorted(installed.rglob("*"))
+    cases = {
+        "leaderboard": "Give --records",
+        "leaderboard --run --data .": "Give --records",
+        "ablation --data .": "--output",
+        "robustness r.jsonl": "--output",
+    }
+    shown = "leaderboard --records r.jsonl --setting zsl"
+    command = [sys.executable, "-c", OUTSIDE, json.dumps([line.split() for line in (*cases, shown)])]
     environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONDONTWRITEBYTECODE": "1"}
-    code = "from superproto.cli import main; main()"
-    command = [sys.executable, "-c", code, "leaderboard", "--records", "r.jsonl", "--setting", "zsl"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "not run" in done.stdout
-    assert len(read_parts_plan().parts) == 12
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    *refused, (code, board, _) = json.loads(done.stdout)
+    for says, (failure, _, error) in zip(cases.values(), refused):
+        assert failure == 2
+        assert says in error
+        assert len(error.splitlines()) == 1
+    assert code == 0
+    assert "not run" in board
+    assert sorted(installed.rglob("*")) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["r.jsonl"]

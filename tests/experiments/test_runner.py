@@ -147,13 +147,6 @@ def test_without_a_file_nothing_is_kept(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_several_processes_record_each_job_once(tmp_path):
-    with pytest.warns(UserWarning, match="figure b failed"):
-        found = run_jobs([job("a"), job("b", broken), job("c")], tmp_path / "r.jsonl", processes=2)
-    assert sorted(r.method for r in found) == ["a", "b", "c"]
-    assert sorted(r.method for r in read_records(tmp_path / "r.jsonl")) == ["a", "b", "c"]
-
-
 def test_progress_says_how_far_the_plan_is(tmp_path, task):
     said = []
     run_jobs([job("a")], tmp_path / "r.jsonl")

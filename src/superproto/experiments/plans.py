@@ -244,8 +244,8 @@ class PartsPlan:
 
 # -- the reader --------------------------------------------------------------------------------------------------------
 
-AnyPlan = TypeVar("AnyPlan", Plan, ZooPlan, PartsPlan)
-T = TypeVar("T")
+_AnyPlan = TypeVar("_AnyPlan", Plan, ZooPlan, PartsPlan)
+_T = TypeVar("_T")
 
 
 def read_plan(path: Path | None = None) -> Plan:
@@ -285,7 +285,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UserError(f"{path} is not valid TOML: {error}.") from None
 
 
-def _read(kind: type[AnyPlan], path: Path) -> AnyPlan:
+def _read(kind: type[_AnyPlan], path: Path) -> _AnyPlan:
     content = read_toml(path)
     try:
         described = [entry for entry in content.get("data", ()) if isinstance(entry, dict)]
@@ -297,7 +297,7 @@ def _read(kind: type[AnyPlan], path: Path) -> AnyPlan:
     return plan
 
 
-def _build(kind: type[T], content: Mapping[str, Any], data: Mapping[str, Data]) -> T:
+def _build(kind: type[_T], content: Mapping[str, Any], data: Mapping[str, Data]) -> _T:
     """An instance of a dataclass from the table of the same keys."""
     fields = {entry.name: entry for entry in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for name in content:
