@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from superproto.baselines.registry import METHODS
 from superproto.cli import exit_codes
 from superproto.datasets import make_task, pack_arrays
 from superproto.datasets.packs import write_pack
@@ -21,55 +20,41 @@ from superproto.experiments.leaderboard import blocks, tuned_parameters
 from superproto.experiments.leaderboard.blocks import BOARD_BLOCKS, Standing
 from superproto.experiments.leaderboard.board_page import build_board
 from superproto.experiments.leaderboard.exports import signed, to_csv, to_latex, to_markdown
-from superproto.experiments.leaderboard.plan import ZooPlan, read_zoo_plan
+from superproto.experiments.leaderboard.jobs import run_leaderboard, run_references
 from superproto.experiments.leaderboard.ranking import Cell, Column, board_of
-from superproto.experiments.leaderboard.run import run_plan, run_references
+from superproto.experiments.plans import ZooPlan, read_zoo_plan
 from superproto.experiments.records import Record, append_record, read_records
-from superproto.experiments.runner import Run, run_methods, whiten
+from superproto.experiments.runner import Run, run_methods
 
 PLAN = """
-[methods]
-inductive = ["prototypes", "ale"]
-transductive = ["kmeans", "hpl"]
-[tuning]
-trials = 2
-seconds = 60
+groups.inductive = ["prototypes", "ale"]
+groups.transductive = ["kmeans", "hpl"]
+seeds = 3
+chance = ["ale"]
+limit = 300
 folds = 2
 untuned = ["hpl"]
-[seeds]
-number = 3
-chance = ["ale"]
-[limit]
-seconds = 300
-[[data]]
-title = "A|B & 50%_x"
-find = "small.npz"
-dataset = "small"
-features = "=drawn"
-[[part]]
-data = "small.npz"
-features = "whitened"
-[[part]]
+data = [{ title = "A|B & 50%_x", find = "small.npz", dataset = "small", features = "=drawn" }]
+parts = [
+  { data = "small.npz", features = "whitened", trials = 2, seconds = 60 },
+  { data = "small.npz", features = "raw" },
+]
+skips = [{ method = "hpl", features = "raw", reason = "it whitens | by itself" }]
+
+[[references]]
 data = "small.npz"
 features = "raw"
-trials = 0
-[[skip]]
-method = "hpl"
-features = "raw"
-reason = "it whitens | by itself"
-[[reference]]
-data = "small.npz"
-features = "raw"
-params = { ridge = 0.2 }
-figures = { prototypes = 50.0 }
-own = {}
-[[reference]]
+method = "prototypes"
+figure = 50.0
+params = { whiten = false, ridge = 0.2 }
+
+[[references]]
 data = "small.npz"
 features = "whitened"
 shrinkage = 0.1
-params = { ridge = 0.2 }
-figures = { prototypes = 60.0 }
-own = {}
+method = "prototypes"
+figure = 60.0
+params = { whiten = false, ridge = 0.2 }
 """
 
 
@@ -84,7 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     labels = task.class_names[task.truth]
     write_pack(folder / "small.npz", pack_arrays(task.X, labels, task.semantics, task.class_names, split=split))
     (folder / "plan.toml").write_text(PLAN)
-    assert run_plan(read_zoo_plan(folder / "plan.toml"), folder, folder / "whole.jsonl") == 22
+    assert run_leaderboard(read_zoo_plan(folder / "plan.toml"), folder, folder / "whole.jsonl") == 22
     return folder
 
 
@@ -98,46 +83,18 @@ def records(folder: Path) -> list[Record]:
     return read_records(folder / "whole.jsonl")
 
 
-def test_the_plan_has_every_method_on_four_data_sets_raw_and_whitened() -> None:
-    plan = read_zoo_plan()
-    assert sorted(plan.methods) == sorted(METHODS)
-    assert len(plan.data) == 4
-    assert {(part.data, part.features) for part in plan.parts} == {
-        (data, kind) for data in plan.data for kind in ("raw", "whitened")
-    }
-    assert plan.seeds == 6
-    assert all(part.trials <= 8 and part.seconds <= 60 for part in plan.parts)
-    assert all(skip.reason for skip in plan.skips)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ('"kmeans"', '"kmean"', "no method 'kmean'. Did you mean 'kmeans'?"),
-        ("folds = 2", "", "has no 'folds'"),
-        ('features = "raw"\ntrials', 'features = "unit"\ntrials', "features = 'unit' is not known"),
-        ('reason = "', 'because = "', "has an entry that is not known"),
-        ("[seeds]", "[seeds", "is not valid TOML"),
-    ],
-)
-def test_a_wrong_plan_is_told_by_what_is_wrong_with_it(tmp_path: Path, old: str, new: str, says: str) -> None:
-    (tmp_path / "plan.toml").write_text(PLAN.replace(old, new, 1))
-    with pytest.raises(UserError, match=says):
-        read_zoo_plan(tmp_path / "plan.toml")
-
-
 def test_a_folder_that_is_none_is_told(plan: ZooPlan, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"nowhere is not a folder. Give the folder of the packs"):
-        run_plan(plan, tmp_path / "nowhere", tmp_path / "r.jsonl")
+        run_leaderboard(plan, tmp_path / "nowhere", tmp_path / "r.jsonl")
 
 
 def test_parameters_are_chosen_on_seen_classes_and_gzsl_reuses_the_choice(records: list[Record]) -> None:
-    searches = [record for record in records if record.method.startswith("tuning ")]
-    assert [record.method for record in searches] == ["tuning prototypes", "tuning ale", "tuning kmeans"]
+    searches = [record for record in records if record.kind == "tuning"]
+    assert [record.method for record in searches] == ["prototypes", "ale", "kmeans"]
     for search in searches:
-        method = search.method.removeprefix("tuning ")
+        method = search.method
         assert {c for fold in search.scores["hidden_classes"] for c in fold} <= set(range(8)), "4 unseen classes follow"
-        runs = [r for r in records if r.method == method and r.params["whiten"] is True]
+        runs = [r for r in records if (r.kind, r.method) == ("run", method) and r.params["whiten"] is True]
         assert {r.setting for r in runs} == {"zsl", "gzsl"}
         assert len({json.dumps(r.params) for r in runs}) == 1
         assert all(r.chosen == search.chosen and "held-out seen classes" in r.chosen for r in runs)
@@ -156,36 +113,19 @@ def test_an_interrupted_run_goes_on_and_comes_to_the_same_table(
 
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            run_plan(plan, folder, path, step=stop)
-    searches = sum(record.method.startswith("tuning ") for record in read_records(path))
+            run_leaderboard(plan, folder, path, step=stop)
+    searches = sum(record.kind == "tuning" for record in read_records(path))
     kept = tuned_parameters.tune
     calls: list[str] = []
     monkeypatch.setattr(
         tuned_parameters, "tune", lambda task, method, *a, **k: calls.append(method) or kept(task, method, *a, **k)
     )
-    run_plan(plan, folder, path, step=stop)
+    run_leaderboard(plan, folder, path, step=stop)
     assert len(said) == 22
     assert "min left" in said[-1]
     assert len(calls) == 3 - searches, "a choice that is recorded is not made again"
     assert to_markdown(board_of(plan, read_records(path))) == to_markdown(board_of(plan, records))
-    assert run_plan(plan, folder, path) == 0
-
-
-@pytest.mark.parametrize("method", ["eszsl", "hpl-published"])
-@pytest.mark.parametrize("shift", [0.0, 10.0])
-def test_whitening_once_for_all_methods_changes_no_answer(tmp_path: Path, method: str, shift: float) -> None:
-    task = make_task(n_seen=8, n_unseen=4, n_features=10, samples_per_class=9, separation=1.5)
-    task = replace(task, X=task.X + shift)
-    assert (task.X < 0).any() == (shift == 0), "features that are never negative are prepared by another rule"
-    ready = whiten(task)
-    shared = run_methods([Run(task, method, {"whiten": True}, whitened=ready)], tmp_path / "a.jsonl", keep_right=True)[
-        0
-    ]
-    alone = run_methods([Run(task, method, {"whiten": True})], tmp_path / "b.jsonl", keep_right=True)[0]
-    assert shared.key == alone.key
-    assert shared.scores["right"] == alone.scores["right"]
-    assert shared.breakdown["whiten"] == ready.seconds
-    assert shared.seconds > ready.seconds
+    assert run_leaderboard(plan, folder, path) == 0
 
 
 def test_a_run_that_takes_too_long_is_recorded_as_such(plan: ZooPlan, tmp_path: Path) -> None:
@@ -204,7 +144,7 @@ def test_again_runs_what_is_recorded_with_the_choices_that_were_made(
     path = tmp_path / "r.jsonl"
     path.write_bytes((folder / "whole.jsonl").read_bytes())
     monkeypatch.setattr(tuned_parameters, "tune", lambda *a, **k: pytest.fail("a choice was made again"))
-    assert run_plan(plan, folder, path, methods=["kmeans"], features=["whitened"], again=True) == 2
+    assert run_leaderboard(plan, folder, path, methods=["kmeans"], features=["whitened"], again=True) == 2
     assert len(read_records(path)) == len(records) + 2
     assert to_markdown(board_of(plan, read_records(path))) == to_markdown(board_of(plan, records))
 
@@ -227,8 +167,8 @@ def test_cells_are_means_over_seeds(plan: ZooPlan, records: list[Record]) -> Non
         own = [
             r.scores["per_class_accuracy" if column.setting == "zsl" else "harmonic_mean"]
             for r in records
-            if (r.method, r.setting, r.params["whiten"] if r.method == "ale" else None)
-            == ("ale", column.setting, column.features == "whitened")
+            if (r.kind, r.method, r.setting) == ("run", "ale", column.setting)
+            and r.params["whiten"] == (column.features == "whitened")
         ]
         assert len(own) == by_method["ale"].seeds == 3
         assert by_method["ale"].score == pytest.approx(np.mean(own))
@@ -240,7 +180,11 @@ def test_a_corrupt_line_costs_its_own_run_and_no_other(
     plan: ZooPlan, folder: Path, records: list[Record], tmp_path: Path
 ) -> None:
     lines = (folder / "whole.jsonl").read_text().splitlines()
-    at = next(i for i, r in enumerate(records) if (r.method, r.setting) == ("kmeans", "zsl") and r.params["whiten"])
+    at = next(
+        i
+        for i, r in enumerate(records)
+        if (r.kind, r.method, r.setting) == ("run", "kmeans", "zsl") and r.params["whiten"]
+    )
     (tmp_path / "r.jsonl").write_text("\n".join([*lines[:at], lines[at][:99], *lines[at + 1 :]]) + "\n")
     with pytest.warns(UserWarning, match=f"line {at + 1} is no record"):
         board = board_of(plan, read_records(tmp_path / "r.jsonl"))
@@ -309,7 +253,7 @@ def test_latex_escapes_its_signs(plan: ZooPlan, records: list[Record]) -> None:
 
 
 def test_csv_has_a_line_for_each_cell_and_no_formula(plan: ZooPlan, records: list[Record]) -> None:
-    named = replace(plan, titles={**plan.titles, "hpl": '=1+"1"'})
+    named = replace(plan, groups={**plan.groups, "transductive": ("kmeans",), '=1+"1"': ("hpl",)})
     rows = list(csv.DictReader(io.StringIO(to_csv(board_of(named, records)))))
     assert len(rows) == 4 * 4
     assert {row["kind"] for row in rows if row["method"] == "hpl"} == {'\'=1+"1"'}
@@ -320,7 +264,7 @@ def test_csv_has_a_line_for_each_cell_and_no_formula(plan: ZooPlan, records: lis
 
 
 def test_the_page_escapes_and_says_what_was_not_run(plan: ZooPlan, records: list[Record]) -> None:
-    shown = replace(plan, titles={**plan.titles, "ale": "<script>alert(1)</script>"})
+    shown = replace(plan, groups={**plan.groups, "inductive": ("prototypes",), "<script>alert(1)</script>": ("ale",)})
     text = build_board(board_of(shown, [r for r in records if r.method != "kmeans"])).render()
     assert "<script" not in text
     assert "&lt;script&gt;" in text
@@ -403,7 +347,7 @@ def test_lint_fails_when_the_board_in_a_page_is_stale(
 ) -> None:
     page, zoo = tmp_path / "page.md", tmp_path / "zoo.jsonl"
     page.write_text("<!-- generated:leaderboard-zsl -->\n<!-- /generated:leaderboard-zsl -->\n")
-    found = replace(next(r for r in records if r.method == "kmeans"), task="flo_efficientnet_lite0")
+    found = replace(next(r for r in records if (r.kind, r.method) == ("run", "kmeans")), task="flo_efficientnet_lite0")
     append_record(zoo, found)
     common = ["research", "docs", "-o", str(page), "--leaderboard", str(zoo), "--records", str(tmp_path / "none.jsonl")]
     assert exit_codes.run_command(common) == 0

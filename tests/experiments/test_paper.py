@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from superproto.baselines.registry import METHODS
-from superproto.errors import UserError
-from superproto.experiments.paper.plan import read_plan
-from superproto.experiments.paper.published import DATASETS, published_rows, read_published, read_toml
+from superproto.experiments.paper.published import DATASETS, published_rows, read_published
+from superproto.experiments.plans import read_plan
 
 LATEX = Path(__file__).resolve().parents[3] / "shared" / "paper" / "hpl.tex"
 LABELS = {
@@ -113,11 +112,3 @@ def test_attribute_names_of_the_animals_fit_their_columns(pack: Any) -> None:
         "rabbit",
         "giraffe",
     )
-
-
-def test_a_broken_plan_is_named(tmp_path: Path) -> None:
-    (tmp_path / "plan.toml").write_text("data = [", encoding="utf-8")
-    with pytest.raises(UserError, match=r"plan\.toml is not valid TOML"):
-        read_toml(tmp_path / "plan.toml")
-    with pytest.raises(UserError, match=r"missing\.toml cannot be read"):
-        read_toml(tmp_path / "missing.toml")

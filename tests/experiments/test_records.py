@@ -1,4 +1,4 @@
-"""Records: whole lines, honest keys, and a plan that resumes where it stopped."""
+"""Records: whole lines, honest keys, one format for every study, and what is looked up among them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,25 @@ import os
 import threading
 from dataclasses import asdict, replace
 
-import numpy as np
 import pytest
 
 from superproto.datasets import make_task
 from superproto.errors import UserError
 from superproto.evaluation.evaluate import evaluate
-from superproto.experiments import runner
-from superproto.experiments.records import append_record, check_writable, read_records, record_of, versions
-from superproto.experiments.runner import Run, run_methods
+from superproto.experiments.plans import benchmarks_folder
+from superproto.experiments.records import (
+    KINDS,
+    Results,
+    append_record,
+    check_writable,
+    known_records,
+    last_entries,
+    read_records,
+    record_of,
+    unmeasured,
+    versions,
+    write_records,
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +61,10 @@ def test_a_key_changes_with_data_method_parameters_and_seed_alone(task, record):
         replace(record, method="hpl"),
         replace(record, params={**record.params, "whiten": True}),
         replace(record, seed=4),
+        replace(record, kind="figure"),
+        replace(record, constants={"refine": False}),
     ]
-    assert len({record.key, *(other.key for other in changed)}) == 5
+    assert len({record.key, *(other.key for other in changed)}) == 7
 
 
 def test_corrupt_lines_are_reported_by_number_and_skipped(tmp_path, record):
@@ -106,42 +118,74 @@ def test_a_file_without_permission_is_told_at_once(tmp_path):
         check_writable(tmp_path / "r.jsonl")
 
 
-def test_a_plan_resumes_where_it_stopped(tmp_path, task, monkeypatch):
-    path = tmp_path / "r.jsonl"
-    plan = [Run(task, "prototypes"), Run(task, "eszsl"), Run(task, "eszsl", seed=1)]
-    heard = []
-    first = run_methods(plan[:2], path, on_record=lambda record, reused: heard.append((record.method, reused)))
-    again = run_methods(plan, path, on_record=lambda record, reused: heard.append((record.method, reused)))
-    assert heard == [("prototypes", False), ("eszsl", False), ("prototypes", True), ("eszsl", True), ("eszsl", False)]
-    assert again[:2] == first
-    assert read_records(path) == again
-    monkeypatch.setattr(runner, "evaluate", lambda *_, **__: pytest.fail("a recorded run was run again"))
-    assert run_methods(iter(plan), path) == again
-
-
-def test_other_data_parameters_or_pools_are_other_runs(tmp_path, task):
-    path = tmp_path / "r.jsonl"
-    moved = replace(task, X=task.X + np.float32(1))
-    plan = [
-        Run(task, "eszsl"),
-        Run(moved, "eszsl"),
-        Run(task.inductive(), "eszsl"),
-        Run(task, "eszsl", params={"gamma": 7.0}, chosen="by a friend"),
-    ]
-    records = run_methods(plan, path)
-    assert len({record.key for record in records}) == 4
-    assert [record.chosen for record in records] == ["defaults", "defaults", "defaults", "by a friend"]
-    assert records[2].pool == "none"
-
-
-def test_a_wrong_plan_stops_after_what_was_right(tmp_path, task):
-    path = tmp_path / "r.jsonl"
-    with pytest.raises(UserError, match="no method 'eszl'"):
-        run_methods([Run(task, "eszsl"), Run(task, "eszl")], path)
-    assert len(read_records(path)) == 1
-
-
 def test_lines_are_plain_json(tmp_path, record):
     append_record(tmp_path / "r.jsonl", record)
     line = json.loads((tmp_path / "r.jsonl").read_text(), parse_constant=lambda word: pytest.fail(word))
     assert line["scores"]["per_class_accuracy"] == record.scores["per_class_accuracy"]
+
+
+def test_every_study_of_the_repository_is_kept_in_the_one_format():
+    found = {path.stem: read_records(path) for path in benchmarks_folder().glob("*.jsonl")}
+    assert {name: {record.kind for record in records} for name, records in found.items()} == {
+        "records": {"run", "figure"},
+        "zoo": {"run", "tuning"},
+        "parts": {"run"},
+        "parts_held_out": {"run"},
+        "robustness": {"robustness"},
+        "speed": {"speed"},
+    }
+
+
+def test_lines_of_the_first_version_are_read_by_what_their_method_says(tmp_path, record):
+    old = {name: value for name, value in asdict(record).items() if name not in ("kind", "constants")}
+    lines = [{**old, "method": method} for method in ("eszsl", "figure timing", "tuning eszsl")]
+    (tmp_path / "r.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = read_records(tmp_path / "r.jsonl")
+    assert [(r.kind, r.method) for r in found] == [("run", "eszsl"), ("figure", "timing"), ("tuning", "eszsl")]
+
+
+def test_a_record_of_an_unknown_shape_is_skipped(tmp_path, record):
+    (tmp_path / "r.jsonl").write_text(json.dumps({**asdict(record), "constants": 3}) + "\n")
+    with pytest.warns(UserWarning, match="'constants' is missing or of the wrong kind"):
+        assert read_records(tmp_path / "r.jsonl") == []
+
+
+def test_of_two_entries_of_a_study_the_later_counts(tmp_path):
+    for took in (1, 2):
+        append_record(tmp_path / "speed.jsonl", unmeasured("speed", "growth", scores={"n": took}, seconds=took))
+    found = last_entries(tmp_path / "speed.jsonl")
+    assert found == {"growth": {"study": "growth", "n": 2, "took": 2, "versions": versions()}}
+    assert last_entries(tmp_path / "nothing.jsonl") == {}
+    assert known_records(tmp_path / "nothing.jsonl") == known_records(None) == []
+
+
+def test_what_has_no_scores_is_no_result(record):
+    named = replace(record, protocol="ps")
+    assert Results([named]).score(record.task, "prototypes") is not None
+    for other in (
+        replace(named, scores={}),
+        replace(named, kind="tuning"),
+        replace(named, constants={"refine": False}),
+    ):
+        assert Results([other]).score(record.task, "prototypes") is None
+
+
+def test_the_newest_record_of_a_seed_counts(record):
+    scores = [{**record.scores, "per_class_accuracy": value} for value in (0.1, 0.3, 0.5)]
+    records = [replace(record, protocol="ps", seed=seed, scores=found) for seed, found in zip((0, 1, 1), scores)]
+    found = Results(records).score(record.task, "prototypes")
+    assert (found.mean, found.trials) == (pytest.approx(0.3), 2)
+
+
+def test_a_file_is_rewritten_whole(tmp_path, record):
+    append_record(tmp_path / "r.jsonl", record)
+    write_records(tmp_path / "r.jsonl", [replace(record, seed=seed) for seed in (5, 6)])
+    assert [r.seed for r in read_records(tmp_path / "r.jsonl")] == [5, 6]
+
+
+def test_a_record_before_its_measurement_is_of_a_known_kind(task):
+    asked = unmeasured("robustness", "attribute noise: 1.0 sd", task, "digest", seed=3)
+    assert asked.kind in KINDS
+    assert (asked.task, asked.data, asked.setting, asked.seed) == (task.name, "digest", "zsl", 3)
+    assert not asked.scores
+    assert not asked.failed

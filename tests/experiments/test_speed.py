@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from functools import partial
+import warnings
+from functools import partial, wraps
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,11 @@ import pytest
 from superproto.cli.exit_codes import run_command
 from superproto.errors import UserError
 from superproto.experiments import speed
-from superproto.experiments.speed import STUDIES, bench, fit_parts, large, scaling, versus
+from superproto.experiments.records import last_entries, read_records
+from superproto.experiments.speed import STUDIES, bench, bench_large, fit_parts, studies
 from superproto.experiments.speed.chart import write_growth_chart
 from superproto.experiments.speed.data import Size, synthetic
-from superproto.experiments.speed.entries import last_entries, write_entry
-from superproto.experiments.speed.machine import Rates, anonymous_bytes, exponent, peak_memory, time_together
+from superproto.experiments.speed.machine import Rates, anonymous_bytes, fitted_exponent, peak_memory, time_together
 from superproto.experiments.speed.views import SPEED_BLOCKS
 from superproto.samples import kernels
 
@@ -29,7 +30,7 @@ def test_contenders_run_in_turns():
 
 
 def test_the_exponent_of_a_power_law_is_found():
-    assert exponent([1, 10, 100], [3, 300, 30_000]) == pytest.approx(2)
+    assert fitted_exponent([1, 10, 100], [3, 300, 30_000]) == pytest.approx(2)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's account of memory")
@@ -44,32 +45,31 @@ def test_the_peak_counts_arrays_and_not_mapped_files(tmp_path):
     assert anonymous_bytes() > block.nbytes
 
 
+MACHINE = {"threads": 1, "load": 0.0}
+RATES = Rates(flops=1e10, bandwidth=1e10)
 SMALL = Size(300, 150, 24, 10, 5, 8)
 
 
 @pytest.fixture
 def quick(monkeypatch):
-    for module in (speed, large):
-        monkeypatch.setattr(module, "measure_rates", lambda: Rates(flops=1e10, bandwidth=1e10))
-    for module in (versus, scaling):
-        monkeypatch.setattr(module, "cub_sized", lambda folder: synthetic(SMALL))
-    monkeypatch.setattr(versus, "VERSUS_REPEATS", 1)
-    monkeypatch.setattr(scaling, "REPEATS", 1)
-    monkeypatch.setattr(versus, "CUB", SMALL)
-    monkeypatch.setattr(scaling, "BASE", SMALL)
-    monkeypatch.setattr(scaling, "ON_DISK", SMALL)
-    monkeypatch.setattr(scaling, "POOLS", (200, 400))
-    monkeypatch.setattr(scaling, "FEATURE_COUNTS", (24, 48))
-    monkeypatch.setattr(scaling, "CLASSES", (5, 10))
-    monkeypatch.setattr(scaling, "POOLS_ON_DISK", (400, 800))
+    monkeypatch.setattr(speed, "measure_rates", lambda: RATES)
+    monkeypatch.setattr(studies, "cub_sized", lambda folder: synthetic(SMALL))
+    monkeypatch.setattr(studies, "REPEATS", 1)
+    monkeypatch.setattr(studies, "CUB", SMALL)
+    monkeypatch.setattr(studies, "BASE", SMALL)
+    monkeypatch.setattr(studies, "ON_DISK", SMALL)
+    monkeypatch.setattr(studies, "POOLS", (200, 400))
+    monkeypatch.setattr(studies, "FEATURE_COUNTS", (24, 48))
+    monkeypatch.setattr(studies, "CLASSES", (5, 10))
+    monkeypatch.setattr(studies, "POOLS_ON_DISK", (400, 800))
 
 
 def test_studies_are_entries_that_say_what_they_kept(quick, tmp_path):
-    studies = ["against-others", "against-floor", "against-foundation", "breakdown", "growth", "memory"]
-    for entry in bench(tmp_path, studies):
-        write_entry(tmp_path / "speed.jsonl", entry)
+    names = ["against-others", "against-floor", "against-foundation", "breakdown", "growth", "memory"]
+    shown = list(bench(tmp_path, names, tmp_path / "speed.jsonl"))
     found = last_entries(tmp_path / "speed.jsonl")
-    assert list(found) == studies
+    assert list(found) == names
+    assert list(found.values()) == shown
     floor = found["against-floor"]
     assert floor["sizes"] == {"labeled": 300, "pool": 150, "features": 24, "classes": 15}
     assert set(floor["kept"]) == {"fit / grams < 3", "Sylvester solves / fit >= 30"}
@@ -88,14 +88,15 @@ def test_blocks_say_where_their_numbers_would_come_from():
     assert all("Not measured yet" in make({}) for make in SPEED_BLOCKS.values())
 
 
-def test_of_two_entries_of_a_study_the_later_counts(tmp_path):
-    for took in (1, 2):
-        write_entry(tmp_path / "speed.jsonl", {"study": "growth", "took": took})
-    assert last_entries(tmp_path / "speed.jsonl") == {"growth": {"study": "growth", "took": 2}}
-    assert last_entries(tmp_path / "nothing.jsonl") == {}
-    (tmp_path / "speed.jsonl").write_text("[1]\n")
-    with pytest.raises(UserError, match="line 1 is no entry"):
-        last_entries(tmp_path / "speed.jsonl")
+def test_a_study_that_fails_leaves_the_others(quick, monkeypatch, tmp_path):
+    def broken(*_):
+        raise MemoryError("too large")
+
+    monkeypatch.setitem(STUDIES, "growth", broken)
+    with pytest.warns(UserWarning, match="speed growth failed: MemoryError: too large"):
+        found = list(bench(tmp_path, ["growth", "breakdown"], tmp_path / "speed.jsonl"))
+    assert [entry["study"] for entry in found] == ["breakdown"]
+    assert [record.failed for record in read_records(tmp_path / "speed.jsonl")] == [True, False]
 
 
 def test_the_parts_of_a_fit_add_up_and_their_products_are_counted():
@@ -112,18 +113,22 @@ def test_the_parts_of_a_fit_add_up_and_their_products_are_counted():
 
 def test_a_pass_is_known_by_what_it_computes_and_not_by_what_prepares_its_rows():
     inner = partial(kernels.lengths, metric=None)
-    assert fit_parts._named(partial(kernels.inspect, function=inner)) == ("lengths", {"metric": None})
-    assert fit_parts._named(kernels.inspect) == ("inspect", {})
+    assert fit_parts._kernel(partial(kernels.inspect, function=inner)) == (kernels.lengths, {"metric": None})
+    assert fit_parts._kernel(kernels.inspect) == (kernels.inspect, {})
+    counted = wraps(kernels.soft)(lambda chunk: chunk)
+    assert fit_parts._kernel(partial(counted, bias=1)) == (kernels.soft, {"bias": 1})
 
 
 def test_an_iteration_visits_the_pool_twice_when_soft_and_once_when_hard():
     task = synthetic(Size(400, 800, 16, 8, 4, 6))
-    assert scaling.iteration(*task, temperature=0.0)[1] == 1
-    assert scaling.iteration(*task)[1] == 2
+    assert studies.iteration(*task, temperature=0.0)[1] == 1
+    assert studies.iteration(*task)[1] == 2
 
 
 def test_the_large_study_leaves_no_features_behind(quick, tmp_path, capsys):
-    entry = large.bench_large(tmp_path, Size(400, 200, 32, 10, 5, 8), max_iter=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        entry = {**studies.large(tmp_path, RATES, Size(400, 200, 32, 10, 5, 8), max_iter=3), "machine": MACHINE}
     assert list(tmp_path.iterdir()) == []
     assert entry["accuracy"] > 0.5
     assert entry["kept"] == {"anonymous memory <= 3 GB": True}
@@ -132,9 +137,9 @@ def test_the_large_study_leaves_no_features_behind(quick, tmp_path, capsys):
     assert "| small algebra |" in SPEED_BLOCKS["speed-parts"]({"large": entry})
     assert "iteration 1: objective" in capsys.readouterr().err
     with pytest.raises(UserError, match="is no folder"):
-        large.bench_large(tmp_path / "nowhere")
+        bench_large(tmp_path / "nowhere")
     with pytest.raises(UserError, match="GB free, but the features take"):
-        large.bench_large(tmp_path, Size(10**12, 200, 32, 10, 5, 8))
+        studies.large(tmp_path, RATES, Size(10**12, 200, 32, 10, 5, 8))
 
 
 def test_a_bench_that_is_stopped_keeps_what_it_has(quick, monkeypatch, tmp_path, capsys):

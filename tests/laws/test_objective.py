@@ -7,11 +7,11 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from superproto.hpl.assembly import Assembly
 
 from superproto import HPL
 from superproto.datasets import digits, make_task
 from superproto.hpl import solver
-from superproto.hpl.assembly import Assembly
 from superproto.hpl.parameters import check_parameters
 from superproto.samples.chunks import ArrayRows
 

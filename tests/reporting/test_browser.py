@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from superproto.experiments.paper.page import build_page
-from superproto.experiments.paper.plan import read_plan
+from superproto.experiments.plans import read_plan
 from superproto.reporting.digits_demo import run_demo
 from superproto.reporting.digits_demo_page import build_demo_page
 

@@ -21,10 +21,10 @@ from superproto.experiments.generated_docs import render_readme, stale
 from superproto.experiments.paper.comparison import directions
 from superproto.experiments.paper.jobs import jobs_of
 from superproto.experiments.paper.page import build_page, reproduce_paper
-from superproto.experiments.paper.plan import Ablation, Data, Figure, Plan, Shelf, Table, Variant, read_plan
 from superproto.experiments.paper.published import published_rows
-from superproto.experiments.paper.results import Results
-from superproto.experiments.records import Record, append_record, read_records, record_of
+from superproto.experiments.plans import Ablation, Data, Figure, PaperTable, Plan, Variant, read_plan
+from superproto.experiments.records import Record, Results, append_record, read_records, record_of
+from superproto.experiments.task_cache import TaskCache
 from superproto.reporting.model_report import build_report
 
 EVIL = "<script>alert(1)</script>"
@@ -73,14 +73,14 @@ def plan() -> Plan:
     methods = ("eszsl", "hpl-published", "hpl")
     return Plan(
         data=(Data("Small", "small.npz", "CUB", "synthetic"), Data("SUN", "SUN", "SUN", "ResNet-101")),
-        tables=tuple(Table(n, "gzsl" if n == 5 else "zsl", "ss" if n == 3 else "ps", methods) for n in (3, 4, 5)),
+        tables=tuple(PaperTable(n, "gzsl" if n == 5 else "zsl", "ss" if n == 3 else "ps", methods) for n in (3, 4, 5)),
         ablations=(
             Ablation("ii", "order", (Variant("Seen classes part first", "hpl-published", {"order": "seen"}),
                                      Variant("Unseen classes part first", "hpl-published"))),
         ),
         figures=(Figure("sizes"), Figure("convergence"), Figure("portrait")),
         attributes={},
-        trials=full.trials,
+        seeds=full.seeds,
         chance=full.chance,
     )  # fmt: skip
 
@@ -119,7 +119,7 @@ def test_an_interrupted_run_resumes_to_the_same_page(
     with pytest.warns(UserWarning, match="line 6 is no record"):
         kept = {record.key: record for record in read_records(part)}
     assert {record.key for record in read_records(records)} == set(kept)
-    same = {r.key: r.scores for r in read_records(records) if not r.method.startswith("figure ")}
+    same = {r.key: r.scores for r in read_records(records) if r.kind == "run"}
     assert all({**kept[key].scores, "cpu_seconds": s["cpu_seconds"]} == s for key, s in same.items())
     assert page.count("<svg") > 3
 
@@ -141,9 +141,9 @@ def test_every_published_row_is_on_the_page(made: tuple[Path, str]) -> None:
 
 def test_what_is_embedded_is_measured_once(data: Path) -> None:
     full = read_plan()
-    shelf = Shelf(Data("Small", "small.npz", "CUB", "synthetic"), data)
-    assert [job.figure for job in jobs_of(full, None, set(), ["digits", "convergence"])] == ["digits"]
-    assert [job.figure for job in jobs_of(full, shelf, set(), ["digits", "convergence"])] == ["convergence"]
+    tasks = TaskCache(Data("Small", "small.npz", "CUB", "synthetic"), data)
+    assert [job.asked.method for job in jobs_of(full, None, set(), ["digits", "convergence"])] == ["digits"]
+    assert [job.asked.method for job in jobs_of(full, tasks, set(), ["digits", "convergence"])] == ["convergence"]
 
 
 def test_missing_data_is_said(made: tuple[Path, str]) -> None:

@@ -92,12 +92,21 @@ def find_method(name: str) -> type:
 
 
 def make_model(
-    method: str, params: Mapping[str, Any] | None = None, *, candidates: str = "unseen", seed: int | None = 0
+    method: str,
+    params: Mapping[str, Any] | None = None,
+    *,
+    candidates: str = "unseen",
+    seed: int | None = 0,
+    constants: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The method with these parameters, unfitted; names and types are checked here, ranges by `fit`."""
-    kind = find_method(method)
+    """The method with these parameters, unfitted; names and types are checked here, ranges by `fit`.
+
+    ``constants``: hand-set numbers of HPL, for an ablation.
+    """
+    kind: Any = find_method(method)
+    kind = kind.with_constants(**constants) if constants else kind
     accepted = inspect.signature(kind).parameters
-    hints = get_type_hints(kind.__init__)  # type: ignore[misc]
+    hints = get_type_hints(kind.__init__)
     for name, value in (params or {}).items():
         if name in FROM_THE_TASK:
             raise UserError(f"{name} is not a parameter to choose. {FROM_THE_TASK[name]}")

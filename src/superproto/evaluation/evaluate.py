@@ -71,14 +71,17 @@ def evaluate(
     seed: int = 0,
     inductive: bool = False,
     chosen: str | None = None,
+    constants: Mapping[str, Any] | None = None,
 ) -> Evaluation:
     """Run a method of `superproto.baselines.registry.METHODS` on a task and score its answers.
+
+    ``constants``: hand-set numbers of HPL, for an ablation.
 
     >>> from superproto.datasets import digits
     >>> evaluate(digits(), "prototypes").scores["per_class_accuracy"] > 0.5
     True
     """
-    model = make_model(method, params, candidates=task.candidates, seed=seed)
+    model = make_model(method, params, candidates=task.candidates, seed=seed, constants=constants)
     _refuse_unknown_truth(task)
     if inductive and not task.is_inductive:
         task = task.inductive()

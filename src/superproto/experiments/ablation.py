@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,24 +10,16 @@ import numpy as np
 
 from superproto.baselines.registry import make_model, parameters_of
 from superproto.datasets import load
+from superproto.datasets.task import Task
 from superproto.errors import UserError
 from superproto.evaluation import bootstrap
 from superproto.evaluation.bootstrap import Difference, bootstrap_correctness, difference_of
-from superproto.experiments.paper.published import benchmarks_folder, read_toml
-from superproto.experiments.records import Record
+from superproto.experiments.plans import SETTINGS, WHOLE, ModelPart, PartsPlan, read_parts_plan
+from superproto.experiments.records import HEADLINES, Record
 from superproto.experiments.runner import Run, run_methods
 from superproto.files import PathLike
 
 FOLD_SEED = 1
-ABLATION_SETTINGS = {"zsl": "per_class_accuracy", "gzsl": "harmonic_mean"}
-
-
-@dataclass(frozen=True)
-class ModelPart:
-    """A part by its name, and the parameters that switch it off; none: the whole model."""
-
-    name: str
-    off: Mapping[str, Any]
 
 
 class Finding(NamedTuple):
@@ -41,62 +32,70 @@ class Finding(NamedTuple):
     difference: Difference | None
 
 
-def read_parts(path: Path | None = None) -> tuple[list[str], list[ModelPart]]:
-    """File names of the data, and the parts: the whole model first."""
-    content = read_toml(path or benchmarks_folder() / "parts.toml")
-    parts = [ModelPart(str(entry["name"]), dict(entry["off"])) for entry in content["part"]]
-    return [str(name) for name in content["data"]], [ModelPart("(nothing off)", {}), *parts]
-
-
 def measure_parts(
-    folder: PathLike, path: PathLike, on_record: Callable[[Record, bool], None] | None = None, *, folds: int = 0
+    folder: PathLike,
+    path: PathLike,
+    on_record: Callable[[Record, bool], None] | None = None,
+    *,
+    folds: int = 0,
+    plan: PartsPlan | None = None,
 ) -> list[Record]:
-    """Run what is not recorded yet, on the data that are in the folder.
+    """Run what is not recorded in `path` yet, on the data that are in the folder.
 
     With ``folds`` on so many sets of held-out seen classes in place of the test classes: there parts may be chosen.
     """
-    names, parts = read_parts()
-    there = [Path(folder) / name for name in names if (Path(folder) / name).exists()]
+    plan = plan or read_parts_plan()
+    there = [Path(folder) / name for name in plan.data if (Path(folder) / name).exists()]
     if not there:
-        raise UserError(f"{folder} has none of {', '.join(names)}. Give the folder of the packs with --data.")
-    tasks = (load(file, setting=setting) for file in there for setting in ABLATION_SETTINGS)
-    asked = (part for task in tasks for part in (task.folds(folds, seed=FOLD_SEED) if folds else [task]))
-    plan = (Run(task, "hpl", part.off) for task in asked for part in parts)
-    return run_methods(plan, path, on_record=on_record, keep_right=True)
+        raise UserError(f"{folder} has none of {', '.join(plan.data)}. Give the folder of the packs with --data.")
+    runs = (run_of(part, task) for task in _tasks(there, folds) for part in (WHOLE, *plan.parts))
+    return run_methods(runs, path, on_record=on_record, keep_right=True)
 
 
-def findings(records: Iterable[Record]) -> list[Finding]:
+def run_of(part: ModelPart, task: Task) -> Run:
+    """The default model with this part off."""
+    return Run(task, "hpl", part.params, constants=part.constants)
+
+
+def _tasks(files: Iterable[Path], folds: int) -> Iterator[Task]:
+    for file in files:
+        for setting in SETTINGS:
+            task = load(file, setting=setting)
+            yield from task.folds(folds, seed=FOLD_SEED) if folds else [task]
+
+
+def findings(records: Iterable[Record], plan: PartsPlan | None = None) -> list[Finding]:
     """Every part that was measured with today's defaults, beside the whole model on the same draws."""
-    by_run = {(r.task, r.setting, _frozen(r.params)): r for r in records if r.method == "hpl"}
-    _, (whole, *others) = read_parts()
+    measured = [r for r in records if (r.kind, r.method) == ("run", "hpl") and r.scores]
+    by_run = {(r.task, r.setting, _frozen(r.params, r.constants)): r for r in measured}
+    parts = (plan or read_parts_plan()).parts
     found = []
     for task, setting in dict.fromkeys((task, setting) for task, setting, _ in by_run):
-        base = by_run.get((task, setting, _frozen(_params(whole))))
+        base = by_run.get((task, setting, _asked(WHOLE)))
         if base is None:
             continue
-        found.append(Finding(whole.name, task, setting, base.scores[ABLATION_SETTINGS[setting]], None))
-        for part in others:
-            record = by_run.get((task, setting, _frozen(_params(part))))
+        name = HEADLINES[setting]
+        found.append(Finding(WHOLE.name, task, setting, base.scores[name], None))
+        for part in parts:
+            record = by_run.get((task, setting, _asked(part)))
             if record is not None:
-                score = record.scores[ABLATION_SETTINGS[setting]]
-                found.append(Finding(part.name, task, setting, score, _difference(base, record, setting)))
+                found.append(Finding(part.name, task, setting, record.scores[name], _difference(base, record, name)))
     return found
 
 
-def _difference(base: Record, other: Record, setting: str) -> Difference:
+def _difference(base: Record, other: Record, name: str) -> Difference:
     answers = [bootstrap.unpack_correctness(record.scores["right"]) for record in (base, other)]
-    seen = answers[0].seen if setting == "gzsl" else None
+    seen = answers[0].seen if base.setting == "gzsl" else None
     draws = bootstrap_correctness(answers[0].classes, np.array([a.right for a in answers], float), is_seen=seen)
-    name = ABLATION_SETTINGS[setting]
     return difference_of(other.scores[name] - base.scores[name], draws[0], draws[1])
 
 
-def _params(part: ModelPart) -> dict[str, Any]:
-    return parameters_of(make_model("hpl", part.off))
+def _asked(part: ModelPart) -> str:
+    return _frozen(parameters_of(make_model("hpl", part.params)), part.constants)
 
 
-def _frozen(params: Mapping[str, Any]) -> str:
-    return repr(sorted(params.items()))
+def _frozen(params: Mapping[str, Any], constants: Mapping[str, Any]) -> str:
+    return repr((sorted(params.items()), sorted(constants.items())))
 
 
 def table_of(found: Sequence[Finding]) -> tuple[list[str], list[list[str]]]:

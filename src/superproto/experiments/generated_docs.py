@@ -17,9 +17,7 @@ import numpy as np
 
 from superproto.errors import UserError
 from superproto.experiments.leaderboard.blocks import BOARD_BLOCKS, Standing
-from superproto.experiments.paper.plan import Plan, read_plan
 from superproto.experiments.paper.published import published_rows
-from superproto.experiments.paper.results import Results, Score
 from superproto.experiments.paper.tables import (
     ablation_tables,
     accuracy_table,
@@ -27,8 +25,8 @@ from superproto.experiments.paper.tables import (
     direction_tables,
     generalized_table,
 )
-from superproto.experiments.records import Record
-from superproto.experiments.speed.entries import Entry
+from superproto.experiments.plans import Plan, read_plan
+from superproto.experiments.records import Entry, Record, Results, Score
 from superproto.experiments.speed.views import SPEED_BLOCKS
 from superproto.experiments.studies import STUDY_BLOCKS
 from superproto.files import write_whole

@@ -1,6 +1,8 @@
-"""RECORD: one JSON line for each run, with all that is needed to repeat it and to know what it was.
+"""RECORD: one JSON line for each measurement, with all that is needed to repeat it and to know what it was.
 
-A line is appended whole or not at all; a line that cannot be read is reported with its number and skipped.
+Runs of methods, searches for parameters, figures of the paper, conditions of the robustness study and studies of speed
+share one format. A line is appended whole or not at all; a line that cannot be read is reported with its number and
+skipped.
 """
 
 from __future__ import annotations
@@ -10,21 +12,36 @@ import json
 import os
 import platform
 import warnings
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from superproto import __version__
+from superproto.baselines.registry import METHODS, make_model, parameters_of
+from superproto.datasets.task import Task
 from superproto.errors import UserError
 from superproto.evaluation.evaluate import Evaluation
-from superproto.files import PathLike
+from superproto.files import PathLike, write_whole
+
+KINDS = ("run", "tuning", "figure", "robustness", "speed")
+HEADLINES = {"zsl": "per_class_accuracy", "gzsl": "harmonic_mean"}
+_FAILED = "failed: "
+# What a study of speed measured, as its views take it.
+Entry = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Record:
-    """A run: its task (by name and by sha256 of what decides a score), its method, its scores, its cost."""
+    """A measurement: its task (by name and by sha256 of what decides a score), its method, its scores, its cost.
+
+    `kind` is one of `KINDS`. `method` is the method of a run or of a search; of the other kinds it is the name of the
+    figure, the condition or the study. `constants` are those of HPL that differ from the model's. Without `scores`
+    nothing was measured, and `notes` says why.
+    """
 
     task: str
     data: str
@@ -40,29 +57,44 @@ class Record:
     breakdown: dict[str, float]
     notes: list[str]
     versions: dict[str, str]
+    kind: str = "run"
+    constants: dict[str, Any] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
-        """What makes two runs the same: data, method, parameters, seed."""
-        return key_of(self.data, self.method, self.params, self.seed)
+        """What makes two measurements the same: data, kind and method, parameters, constants, seed."""
+        method = self.method if self.kind == "run" else f"{self.kind} {self.method}"
+        asked = [self.data, method, self.params, self.seed, *([self.constants] if self.constants else [])]
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def failed(self) -> bool:
+        """Whether an error ended it; such a measurement is tried again when its plan is run again."""
+        return not self.scores and any(note.startswith(_FAILED) for note in self.notes)
 
 
-def key_of(data: str, method: str, params: Mapping[str, Any], seed: int) -> str:
-    """sha256 of what decides a run's outcome."""
-    text = json.dumps([data, method, params, seed], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+def unmeasured(kind: str, method: str, on: Task | None = None, digest: str = "", **known: Any) -> Record:
+    """The record of a measurement before it is made: what is asked for, without scores."""
+    asked: dict[str, Any] = {"kind": kind, "method": method, "params": {}, "chosen": "defaults", "seed": 0}
+    where = {name: "" if on is None else getattr(on, name) for name in ("setting", "protocol", "pool")}
+    where |= {"task": "" if on is None else on.name, "data": digest}
+    found: dict[str, Any] = {"scores": {}, "seconds": 0.0, "breakdown": {}, "notes": [], "versions": versions()}
+    return Record(**{**asked, **where, **found, **known})
+
+
+def failure_note(error: Exception) -> str:
+    """What a record says of an error that ended its measurement."""
+    return " ".join(f"{_FAILED}{type(error).__name__}: {error}".split())
 
 
 def record_of(evaluation: Evaluation, *, digest: str | None = None) -> Record:
     """The record of an evaluation; `digest` spares computing the task's again."""
     task = evaluation.task
-    return Record(
-        task=task.name,
-        data=digest or task.digest(),
-        setting=task.setting,
-        protocol=task.protocol,
-        pool=task.pool,
-        method=evaluation.method,
+    return unmeasured(
+        "run",
+        evaluation.method,
+        task,
+        digest or task.digest(),
         params=evaluation.params,
         chosen=evaluation.chosen,
         seed=evaluation.seed,
@@ -70,7 +102,6 @@ def record_of(evaluation: Evaluation, *, digest: str | None = None) -> Record:
         seconds=evaluation.seconds,
         breakdown=evaluation.breakdown,
         notes=list(evaluation.notes),
-        versions=versions(),
     )
 
 
@@ -93,7 +124,7 @@ def check_writable(path: PathLike) -> None:
 
 def append_record(path: PathLike, record: Record) -> None:
     """Add the record's line in one write, so that lines of several processes never mix."""
-    line = json.dumps(asdict(record), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    line = _line(record).encode()
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
         try:
@@ -108,6 +139,12 @@ def append_record(path: PathLike, record: Record) -> None:
             os.close(descriptor)
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}. Choose another place.") from None
+
+
+def write_records(path: PathLike, records: Iterable[Record]) -> None:
+    """A file of these records alone, in place of what was there."""
+    with write_whole(path, text=True) as handle:
+        handle.writelines(map(_line, records))
 
 
 def read_records(path: PathLike) -> list[Record]:
@@ -128,6 +165,15 @@ def read_records(path: PathLike) -> list[Record]:
     return records
 
 
+def known_records(path: PathLike | None) -> list[Record]:
+    """The records of a file that may not be there yet."""
+    return read_records(path) if path is not None and Path(path).exists() else []
+
+
+def _line(record: Record) -> str:
+    return json.dumps(asdict(record), ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def _parsed(line: bytes) -> Record:
     content = json.loads(line.decode("utf-8"))
     if not isinstance(content, dict):
@@ -135,9 +181,17 @@ def _parsed(line: bytes) -> Record:
     for entry in fields(Record):
         kind = {"str": str, "int": int, "float": (int, float)}.get(str(entry.type), dict)
         kind = list if entry.name == "notes" else kind
-        if not isinstance(content.get(entry.name), kind):  # type: ignore[arg-type]
+        needed = entry.default is MISSING and entry.default_factory is MISSING
+        if (needed or entry.name in content) and not isinstance(content.get(entry.name), kind):  # type: ignore[arg-type]
             raise ValueError(f"'{entry.name}' is missing or of the wrong kind")
-    return Record(**{entry.name: content[entry.name] for entry in fields(Record)})
+    named = {entry.name: content[entry.name] for entry in fields(Record) if entry.name in content}
+    return Record(**named if "kind" in named else _with_kind(named))
+
+
+def _with_kind(named: dict[str, Any]) -> dict[str, Any]:
+    """Lines of version 0.1 have no kind: the method of a search or a figure begins with it."""
+    kind, _, method = str(named["method"]).partition(" ")
+    return {**named, "kind": kind, "method": method} if method and kind in KINDS else named
 
 
 def _ends_a_line(descriptor: int) -> bool:
@@ -146,3 +200,90 @@ def _ends_a_line(descriptor: int) -> bool:
         return True
     os.lseek(descriptor, size - 1, os.SEEK_SET)
     return os.read(descriptor, 1) == b"\n"
+
+
+class Score(NamedTuple):
+    """A score over its trials: mean, spread (0 for one trial), half the width of the 95 % interval of one run."""
+
+    mean: float
+    spread: float
+    trials: int
+    interval: float
+
+
+class Results:
+    """Records by what was asked: method and parameters on which data, the newest of each seed; and figures.
+
+    A record answers for a method only if all its parameters are the ones asked for.
+    """
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._runs: dict[tuple[str, str, str, str, str], dict[int, Record]] = {}
+        self._figures: dict[tuple[str, str], dict[str, Any]] = {}
+        for record in records:
+            if record.scores and record.kind == "figure":
+                self._figures[record.method, record.task] = record.scores
+            elif record.scores and record.kind == "run" and not record.constants:
+                asked = f"{'none' if record.pool == 'none' else 'pool'} {_fingerprint(record.params)}"
+                key = (record.task, record.setting, record.protocol, record.method, asked)
+                self._runs.setdefault(key, {})[record.seed] = record
+
+    def tasks(self) -> set[str]:
+        """The data sets that a record speaks of."""
+        return {key[0] for key in self._runs} | {task for _, task in self._figures}
+
+    def has(self, task: str, protocol: str) -> bool:
+        """Whether anything was run under this protocol."""
+        return any(key[0] == task and key[2] == protocol for key in self._runs)
+
+    def runs(
+        self,
+        task: str,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        setting: str = "zsl",
+        protocol: str = "ps",
+        inductive: bool = False,
+    ) -> list[Record]:
+        """The records of these runs, one for each seed."""
+        if method not in METHODS:
+            return []
+        full = parameters_of(make_model(method, params))
+        pool = "none" if inductive else "pool"
+        found = self._runs.get((task, setting, protocol, method, f"{pool} {_fingerprint(full)}"), {})
+        return [found[seed] for seed in sorted(found)]
+
+    def score(self, task: str, method: str, params: Mapping[str, Any] | None = None, **where: Any) -> Score | None:
+        """The headline of the setting (per-class accuracy, or the harmonic mean), or None where nothing was run."""
+        return self.value(HEADLINES[where.get("setting", "zsl")], task, method, params, **where)
+
+    def value(
+        self, name: str, task: str, method: str, params: Mapping[str, Any] | None = None, **where: Any
+    ) -> Score | None:
+        """Any score by its name; "seconds" too."""
+        records = self.runs(task, method, params, **where)
+        if not records:
+            return None
+        values = np.array([r.seconds if name == "seconds" else r.scores.get(name, np.nan) for r in records], float)
+        widths = [(r.scores["interval"][1] - r.scores["interval"][0]) / 2 for r in records if "interval" in r.scores]
+        spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+        return Score(float(values.mean()), spread, len(values), float(np.mean(widths)) if widths else 0.0)
+
+    def figure(self, name: str) -> dict[str, dict[str, Any]]:
+        """What was measured for a figure, by data set."""
+        return {task: content for (figure, task), content in self._figures.items() if figure == name}
+
+
+def last_entries(path: PathLike) -> dict[str, Entry]:
+    """The latest entry of each study of speed, by the study's name; empty where there is no file."""
+    return {record.method: speed_entry(record) for record in known_records(path) if record.kind == "speed"}
+
+
+def speed_entry(record: Record) -> Entry:
+    """A study of speed as its views take it."""
+    return {"study": record.method, **record.scores, "took": record.seconds, "versions": record.versions}
+
+
+def _fingerprint(params: Mapping[str, Any]) -> str:
+    return repr(sorted(params.items()))

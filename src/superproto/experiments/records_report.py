@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from superproto.experiments.paper.drawings import DRAWINGS
-from superproto.experiments.paper.results import Results
-from superproto.experiments.records import Record
+from superproto.experiments.records import Record, Results
 from superproto.reporting.charts.charts import bar_chart
 from superproto.reporting.charts.frame import percent
 from superproto.reporting.markup import Markup
@@ -16,7 +15,7 @@ from superproto.reporting.page import Page, figure_with, paragraph, table
 def build_from_records(records: Sequence[Record], name: str) -> Page:
     """The page; the newest record of each run counts."""
     newest = list({record.key: record for record in records}.values())
-    runs = [record for record in newest if not record.method.startswith(("figure ", "tuning "))]
+    runs = [record for record in newest if record.kind == "run"]
     page = Page(f"Runs in {name}", f"{len(runs)} runs on {len({record.data for record in runs})} tasks.")
     for key in dict.fromkeys((r.task, r.setting, r.protocol, r.pool) for r in runs):
         chosen = [r for r in runs if (r.task, r.setting, r.protocol, r.pool) == key]

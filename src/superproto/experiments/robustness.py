@@ -1,16 +1,16 @@
-"""MEASURE what happens when the pool is not what one hopes for: few classes, uneven ones, few samples, poor attributes.
+"""MEASURE robustness to missing classes, class imbalance, small pools of unlabeled samples and noisy attributes.
 
-Each condition is drawn several times; the default model, what it starts from (descriptions alone) and two other ways
-to use a pool answer the same draws, with the same whitening.
+Each condition is drawn several times. The default model, the inductive model that it starts from, K-means and TransCLIP
+answer the same draws, with the same whitening.
 """
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +18,9 @@ import numpy as np
 from superproto.baselines.registry import make_model
 from superproto.datasets.task import Task
 from superproto.errors import UserError
-from superproto.experiments.records import versions
-from superproto.experiments.runner import whiten as whiten_once
+from superproto.experiments.records import Record, known_records, unmeasured
+from superproto.experiments.runner import Job, iterate_jobs
+from superproto.experiments.task_cache import whiten
 from superproto.files import PathLike
 from superproto.metrics import per_class_accuracy
 from superproto.samples.chunks import Array
@@ -30,7 +31,7 @@ Draw = Callable[[Task, np.random.Generator], Task]
 
 
 class Condition(NamedTuple):
-    """A way to spoil a task, how much, and how often it is drawn.
+    """A way to perturb a task, how much, and how often it is drawn.
 
     ``prepare``: whiten once for all draws, by the labeled samples alone, which a small pool hardly changes.
     """
@@ -38,7 +39,7 @@ class Condition(NamedTuple):
     name: str
     level: str
     draws: int
-    spoil: Draw
+    perturb: Draw
     prepare: bool = False
 
     @property
@@ -54,11 +55,11 @@ def _as_it_is(task: Task, rng: np.random.Generator) -> Task:
 
 
 def _present(share: float | int) -> Draw:
-    def spoil(task: Task, rng: np.random.Generator) -> Task:
+    def perturb(task: Task, rng: np.random.Generator) -> Task:
         classes = round(share * len(task.unseen_classes)) if isinstance(share, float) else share
         return task.with_pool("few-classes", classes=min(classes, len(task.unseen_classes)), seed=_seed(rng))
 
-    return spoil
+    return perturb
 
 
 def _uneven(ratio: float) -> Draw:
@@ -68,20 +69,20 @@ def _uneven(ratio: float) -> Draw:
 def _noisy(scale: float) -> Draw:
     """Errors in the descriptions, in standard deviations of each attribute over the classes."""
 
-    def spoil(task: Task, rng: np.random.Generator) -> Task:
+    def perturb(task: Task, rng: np.random.Generator) -> Task:
         A = np.asarray(task.semantics, dtype=np.float64)
         return replace(task, semantics=A + scale * A.std(axis=0) * rng.standard_normal(A.shape))
 
-    return spoil
+    return perturb
 
 
 def _samples(number: int) -> Draw:
-    def spoil(task: Task, rng: np.random.Generator) -> Task:
+    def perturb(task: Task, rng: np.random.Generator) -> Task:
         asked = np.flatnonzero(task.asked)
         kept = np.union1d(np.flatnonzero(~task.asked), rng.choice(asked, min(number, len(asked)), replace=False))
         return task._select(kept)
 
-    return spoil
+    return perturb
 
 
 def _features(change: Callable[[Array, np.random.Generator], Array]) -> Draw:
@@ -130,52 +131,55 @@ def measure_robustness(
         raise UserError(f"No condition is called {unknown[0]!r}. There are: {', '.join(c.key for c in conditions)}.")
     if task.asked.all():
         raise UserError(f"{task.name} has no labeled sample to start from: robustness compares with that start.")
-    known = {(f["task"], f["condition"], f["seed"]): f for f in read_findings(path)}
-    for number, condition in enumerate(conditions):
-        if only and not any(map(condition.called, only)):
-            continue
-        found = known.get((task.name, condition.key, seed))
-        if found is None:
-            rng = np.random.default_rng([seed, number])
-            draws = list(_accuracies(task, condition, rng))
-            found = {
-                "task": task.name, "condition": condition.key, "seed": seed, "draws": condition.draws,
-                "accuracy": {name: [round(float(draw[name]), 5) for draw in draws] for name in draws[0]},
-                "versions": versions(),
-            }  # fmt: skip
-            with open(path, "a", encoding="utf-8") as handle:
-                handle.write(json.dumps(found) + "\n")
-        yield found
+    digest = task.digest()
+    jobs = (
+        _job(task, digest, condition, number, seed)
+        for number, condition in enumerate(conditions)
+        if not only or any(map(condition.called, only))
+    )
+    return (finding_of(record) for record, _ in iterate_jobs(jobs, path) if record.scores)
+
+
+def _job(task: Task, digest: str, condition: Condition, number: int, seed: int) -> Job:
+    asked = unmeasured("robustness", condition.key, task, digest, params={"draws": condition.draws}, seed=seed)
+    return Job(asked, partial(_measured, task, condition, number))
+
+
+def _measured(task: Task, condition: Condition, number: int, asked: Record) -> Record:
+    start, rng = perf_counter(), np.random.default_rng([asked.seed, number])
+    draws = list(_accuracies(task, condition, rng))
+    scores = {name: [round(float(draw[name]), 5) for draw in draws] for name in draws[0]}
+    return replace(asked, scores=scores, seconds=perf_counter() - start)
 
 
 def read_findings(path: PathLike) -> list[dict[str, Any]]:
     """The findings of a file; none where there is no file."""
-    if not Path(path).exists():
-        return []
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
-    try:
-        return [json.loads(line) for line in lines]
-    except ValueError:
-        raise UserError(f"{path} has a line that is no finding. Delete it.") from None
+    return [finding_of(record) for record in known_records(path) if record.kind == "robustness" and record.scores]
+
+
+def finding_of(record: Record) -> dict[str, Any]:
+    """What was found under one condition, as its table takes it: the accuracies of each method over the draws."""
+    named = {"task": record.task, "condition": record.method, "seed": record.seed, "draws": record.params["draws"]}
+    return {**named, "accuracy": record.scores, "versions": record.versions}
 
 
 def _accuracies(task: Task, condition: Condition, rng: np.random.Generator) -> Iterator[Mapping[str, float]]:
     given = _whitened_by_labels(task) if condition.prepare else task
     taught: tuple[Array, Array] | None = None
     for _ in range(condition.draws):
-        spoiled = condition.spoil(given, rng)
-        asked = spoiled.asked
-        # What is spoiled is mostly the pool alone, which the start does not see: then one serves all draws.
-        teaching = spoiled.X[~asked], spoiled.semantics
+        perturbed = condition.perturb(given, rng)
+        asked = perturbed.asked
+        # What is perturbed is mostly the pool alone, which the start does not see: then one serves all draws.
+        teaching = perturbed.X[~asked], perturbed.semantics
         if taught is None or not all(map(np.array_equal, taught, teaching)):
-            start, taught = _fitted("hpl", spoiled.inductive(), whiten=not condition.prepare), teaching
-        answers = {START: start.predict(spoiled.X[asked])}
-        ready = spoiled if condition.prepare else whiten_once(spoiled).task
+            start, taught = _fitted("hpl", perturbed.inductive(), whiten=not condition.prepare), teaching
+        answers = {START: start.predict(perturbed.X[asked])}
+        ready = perturbed if condition.prepare else whiten(perturbed).task
         for method in COMPARED:
             answers[method] = _fitted(method, ready, whiten=False).transduction_[asked]
         # Pools of a few samples hold few classes: there each sample counts alike.
-        small = asked.sum() < 20 * len(spoiled.unseen_classes)
-        truth = spoiled.truth[asked]
+        small = asked.sum() < 20 * len(perturbed.unseen_classes)
+        truth = perturbed.truth[asked]
         yield {
             name: float(np.mean(truth == found)) if small else per_class_accuracy(truth, found)
             for name, found in answers.items()
@@ -183,7 +187,7 @@ def _accuracies(task: Task, condition: Condition, rng: np.random.Generator) -> I
 
 
 def _whitened_by_labels(task: Task) -> Task:
-    ready = whiten_once(task.inductive()).task
+    ready = whiten(task.inductive()).task
     X = np.empty(task.X.shape, dtype=ready.X.dtype)
     X[~task.asked], X[task.asked] = ready.X, ready.later
     return replace(task, X=X)

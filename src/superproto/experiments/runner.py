@@ -1,141 +1,278 @@
-"""RECORD: run a plan and keep its records; a run that is recorded already is not run again."""
+"""RUN a plan: measure what is not recorded yet, and keep each record before the next measurement starts.
+
+Every study hands the runner its jobs. A job that is recorded is not done again, so that an interrupted plan goes on
+where it stopped; an error ends its own job, is recorded and reported, and the rest goes on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from functools import partial
 from time import perf_counter, process_time
+from types import FrameType
 from typing import Any
-
-import numpy as np
 
 from superproto.baselines.registry import make_model, parameters_of
 from superproto.datasets.task import Task
 from superproto.evaluation import bootstrap
 from superproto.evaluation.evaluate import evaluate
 from superproto.experiments.records import (
+    HEADLINES,
     Record,
     append_record,
     check_writable,
-    key_of,
-    read_records,
-    record_of,
-    versions,
+    failure_note,
+    known_records,
+    unmeasured,
 )
-from superproto.experiments.time_limit import TimeUp, limited
+from superproto.experiments.task_cache import PreparedTask, Whitened
 from superproto.files import PathLike
-from superproto.samples.chunks import Array, rows_of
-from superproto.samples.timing import measured
-from superproto.samples.whitening import apply_metric
+
+OnRecord = Callable[[Record, bool], None]
+Step = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Whitened:
-    """A task whose samples are whitened already, and the seconds that this took."""
+class Job:
+    """One measurement: its record without scores, and the function that completes it."""
 
-    task: Task
-    seconds: float
+    asked: Record
+    measure: Callable[[Record], Record]
+
+    @property
+    def key(self) -> str:
+        return self.asked.key
 
 
-def whiten(task: Task) -> Whitened:
-    """Whiten a task once for all methods, as each does with ``whiten=True``: the metric is that of the simplest."""
-    with measured() as seconds:
-        metric = make_model("prototypes", {"whiten": True}).fit(task.X, task.y, semantics=task.semantics).metric_
+def run_jobs(
+    jobs: Iterable[Job],
+    path: PathLike | None,
+    *,
+    on_record: OnRecord | None = None,
+    again: bool = False,
+    processes: int = 1,
+) -> list[Record]:
+    """The record of every job; in the order of the jobs, if one process does them.
 
-    def prepared(X: Array) -> Array:
-        return np.concatenate([part for (part,) in rows_of(X).visit(lambda chunk: (apply_metric(metric, chunk),))])
+    `path` has the records that are known and gets the new ones; None: nothing is kept. `again` does recorded jobs too.
+    `on_record(record, reused)` hears of each.
+    """
+    found = []
+    for record, reused in iterate_jobs(jobs, path, again=again, processes=processes):
+        found.append(record)
+        if on_record is not None:
+            on_record(record, reused)
+    return found
 
-    later = prepared(task.later) if len(task.later) else None
-    return Whitened(replace(task, X=prepared(task.X), X_later=later), seconds["whiten"])
+
+def iterate_jobs(
+    jobs: Iterable[Job], path: PathLike | None, *, again: bool = False, processes: int = 1
+) -> Iterator[tuple[Record, bool]]:
+    """Each record as soon as it is there, and whether it was known; the jobs may be made one after the other."""
+    if path is not None:
+        check_writable(path)
+    known = {record.key: record for record in ([] if again else known_records(path)) if not record.failed}
+    left: list[Job] = []
+    for job in jobs:
+        if job.key in known:
+            yield known[job.key], True
+        elif processes > 1:
+            left.append(job)
+        else:
+            known[job.key] = _reported(_done(job, path))
+            yield known[job.key], False
+    yield from ((_reported(record), False) for record in _side_by_side(left, path, processes))
+
+
+def _side_by_side(jobs: list[Job], path: PathLike | None, processes: int) -> Iterator[Record]:
+    """The jobs by several processes with a share of the threads each; records as they are done."""
+    if not jobs:
+        return
+    from joblib import Parallel, cpu_count, delayed, parallel_config
+
+    threads = max(1, cpu_count() // processes)
+    with parallel_config("loky", inner_max_num_threads=threads):
+        pool = Parallel(n_jobs=processes, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
+        yield from pool(delayed(_done)(job, path) for job in jobs)
+
+
+def _done(job: Job, path: PathLike | None) -> Record:
+    """Measure, and append the record; what takes too long or ends in an error is recorded without scores."""
+    start = perf_counter()
+    try:
+        with warnings.catch_warnings():
+            # What a fit warns of is in its record's notes.
+            warnings.simplefilter("ignore")
+            record = job.measure(job.asked)
+    except TimeUp as over:
+        record = replace(job.asked, seconds=perf_counter() - start, notes=[str(over)])
+    except Exception as error:
+        record = replace(job.asked, seconds=perf_counter() - start, notes=[failure_note(error)])
+    if path is not None:
+        append_record(path, record)
+    return record
+
+
+def _reported(record: Record) -> Record:
+    if record.failed:
+        message = f"{title_of_record(record)} {record.notes[0]}. The rest of the plan goes on."
+        warnings.warn(message, UserWarning, stacklevel=2)
+    return record
+
+
+# -- runs of methods ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Run:
-    """One line of a plan: a method with its parameters on a task. `chosen` says how the parameters were chosen.
+    """A method with its parameters on a task. `chosen` says how the parameters were chosen.
 
-    `whitened`, for parameters with ``whiten=True``: the task whitened before, so that not every method whitens it anew.
+    `constants`: of HPL, where they are not those of the model. `share_whitening`, for parameters with ``whiten=True``:
+    take the samples that are whitened once for all methods.
     """
 
-    task: Task
+    task: Task | PreparedTask
     method: str = "hpl"
     params: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     chosen: str | None = None
-    whitened: Whitened | None = None
+    share_whitening: bool = False
+    constants: Mapping[str, Any] = field(default_factory=dict)
+
+    def job(self, limit: float | None = None, keep_right: bool = False) -> Job:
+        """`limit`: seconds that it may take; `keep_right`: record which answers were right, to compare in pairs."""
+        given = self.task if isinstance(self.task, PreparedTask) else PreparedTask.of(self.task)
+        asked = unmeasured(
+            "run",
+            self.method,
+            given.task,
+            given.digest,
+            params=parameters_of(make_model(self.method, self.params, candidates=given.task.candidates)),
+            chosen=self.chosen or ("given" if self.params or self.constants else "defaults"),
+            seed=self.seed,
+            constants=dict(self.constants),
+        )
+        ready = given.whitened if self.share_whitening else None
+        return Job(asked, partial(_evaluated, given, self.params, ready, limit, keep_right))
+
+
+def _evaluated(
+    given: PreparedTask,
+    params: Mapping[str, Any],
+    whitened: Callable[[], Whitened] | None,
+    limit: float | None,
+    keep_right: bool,
+    asked: Record,
+) -> Record:
+    """The record that was asked for, with its scores; whitening that methods share does not count for the limit."""
+    ready = None if whitened is None else whitened()
+    task, params = (given.task, params) if ready is None else (ready.task, {**params, "whiten": False})
+    cpu = process_time()
+    with limited(limit):
+        found = evaluate(task, asked.method, params, seed=asked.seed, chosen=asked.chosen, constants=asked.constants)
+    # On a shared machine two methods' seconds compare badly; what they computed compares well.
+    scores = {**found.scores, "cpu_seconds": process_time() - cpu}
+    if keep_right:
+        scores["right"] = bootstrap.pack_correctness(task, found.answers)
+    waited = {} if ready is None else {"whiten": ready.seconds}
+    return replace(
+        asked,
+        scores=scores,
+        seconds=found.seconds + sum(waited.values()),
+        breakdown={**waited, **found.breakdown},
+        notes=list(found.notes),
+    )
 
 
 def run_methods(
     plan: Iterable[Run],
     path: PathLike,
     *,
-    on_record: Callable[[Record, bool], None] | None = None,
+    on_record: OnRecord | None = None,
     again: bool = False,
     limit: float | None = None,
     keep_right: bool = False,
 ) -> list[Record]:
     """The record of every run of the plan, in its order.
 
-    A run counts as recorded when the file has its data, method, parameters (defaults included) and seed; `again` runs
-    it anyhow. Each record is in the file before the next run starts, so that an interrupted plan resumes where it
-    stopped. `on_record(record, reused)` hears of each. A run of more than `limit` seconds is recorded as such, without
-    scores. `keep_right` also records which answers were right, for paired comparisons.
+    A run counts as recorded when the file has its data, method, parameters (defaults included) and seed. A run of more
+    than `limit` seconds is recorded as such, without scores.
     """
-    check_writable(path)
-    known = {record.key: record for record in read_records(path)} if Path(path).exists() and not again else {}
-    records: list[Record] = []
-    digests: dict[Task, str] = {}
-    for entry in plan:
-        if entry.task not in digests:
-            digests[entry.task] = entry.task.digest()
-        params = parameters_of(make_model(entry.method, entry.params, candidates=entry.task.candidates))
-        key = key_of(digests[entry.task], entry.method, params, entry.seed)
-        reused = key in known
-        if not reused:
-            known[key] = _recorded(entry, params, digests[entry.task], limit, keep_right)
-            append_record(path, known[key])
-        records.append(known[key])
-        if on_record is not None:
-            on_record(known[key], reused)
-    return records
+    prepared: dict[Task, PreparedTask] = {}
+
+    def jobs() -> Iterator[Job]:
+        for run in plan:
+            given = run.task
+            if isinstance(given, Task):
+                given = prepared.setdefault(given, PreparedTask.of(given))
+            yield replace(run, task=given).job(limit, keep_right)
+
+    return run_jobs(jobs(), path, on_record=on_record, again=again)
 
 
-def _recorded(entry: Run, params: dict[str, Any], digest: str, limit: float | None, keep_right: bool) -> Record:
-    ready = entry.whitened
-    task, given = (entry.task, entry.params) if ready is None else (ready.task, {**entry.params, "whiten": False})
-    start, cpu = perf_counter(), process_time()
+# -- progress ----------------------------------------------------------------------------------------------------------
+
+
+class Progress:
+    """Says of each new record what it is, how far the plan is, and how long the rest may take."""
+
+    def __init__(self, total: int, step: Step) -> None:
+        self.total, self.step = total, step
+        self.done = self.new = 0
+        self.start = perf_counter()
+
+    def __call__(self, record: Record, reused: bool) -> None:
+        self.done += 1
+        if reused:
+            return
+        self.new += 1
+        left = (perf_counter() - self.start) / self.new * (self.total - self.done) / 60
+        score = "" if record.scores else f" {'; '.join(record.notes)},"
+        name = HEADLINES.get(record.setting, "")
+        if record.kind == "run" and name in record.scores:
+            score = f" {100 * record.scores[name]:.1f} %,"
+        far = f"{self.done} of {self.total}, about {left:.0f} min left"
+        self.step(f"{title_of_record(record)}:{score} {record.seconds:.1f} s; {far}")
+
+
+def title_of_record(record: Record) -> str:
+    """What was measured, for a line of progress."""
+    if record.kind != "run":
+        return f"{record.task}: {record.kind} {record.method}".removeprefix(": ")
+    features = "raw" if record.params.get("whiten") is False else "whitened"
+    protocol = "" if record.protocol == "ps" else f" {record.protocol}"
+    return f"{record.task} {features}, {record.setting}{protocol}: {record.method}, seed {record.seed}"
+
+
+# -- a time limit ------------------------------------------------------------------------------------------------------
+
+
+class TimeUp(Exception):
+    """A block ran longer than it may."""
+
+
+@contextmanager
+def limited(seconds: float | None) -> Iterator[None]:
+    """Raise `TimeUp` in a block that runs longer, as soon as Python has the word again; None: no limit.
+
+    It takes the alarm clock of Unix, which rings in the main thread alone; elsewhere the block runs to its end.
+    """
+    if seconds is None or not hasattr(signal, "setitimer") or threading.current_thread() != threading.main_thread():
+        yield
+        return
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise TimeUp(f"not finished within {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
-        with limited(limit):
-            found = evaluate(task, entry.method, given, seed=entry.seed, chosen=entry.chosen)
-    except TimeUp as over:
-        return _unfinished(entry, params, digest, perf_counter() - start, str(over))
-    record = record_of(found, digest=digest)
-    # On a shared machine two methods' seconds compare badly; what they computed compares well.
-    record = replace(record, scores={**record.scores, "cpu_seconds": process_time() - cpu})
-    if ready is not None:
-        spent = {"whiten": ready.seconds, **record.breakdown}
-        record = replace(record, params=params, seconds=record.seconds + ready.seconds, breakdown=spent)
-    if keep_right:
-        record = replace(record, scores={**record.scores, "right": bootstrap.pack_correctness(task, found.answers)})
-    return record
-
-
-def _unfinished(entry: Run, params: dict[str, Any], digest: str, seconds: float, said: str) -> Record:
-    """The record of a run that took too long: no scores, and a note that says so."""
-    task = entry.task
-    return Record(
-        task=task.name,
-        data=digest,
-        setting=task.setting,
-        protocol=task.protocol,
-        pool=task.pool,
-        method=entry.method,
-        params=params,
-        chosen=entry.chosen or ("given" if entry.params else "defaults"),
-        seed=entry.seed,
-        scores={},
-        seconds=seconds,
-        breakdown={},
-        notes=[said],
-        versions=versions(),
-    )
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from superproto.experiments.ablation import findings, held_out_table, table_of
-from superproto.experiments.paper.published import benchmarks_folder
 from superproto.experiments.records import read_records
 from superproto.experiments.robustness import COMPARED, START, read_findings
 from superproto.reporting.markdown import markdown_table
@@ -21,17 +20,17 @@ _TOLERATED = 0.01
 
 def parts_file() -> Path:
     """Where the records of `superproto ablation` are kept."""
-    return benchmarks_folder() / "parts.jsonl"
+    return Path("benchmarks/parts.jsonl")
 
 
 def held_out_file() -> Path:
     """Where the records of `superproto ablation --held-out` are kept."""
-    return benchmarks_folder() / "parts_held_out.jsonl"
+    return Path("benchmarks/parts_held_out.jsonl")
 
 
 def robustness_file() -> Path:
     """Where the findings of `superproto robustness` are kept."""
-    return benchmarks_folder() / "robustness.jsonl"
+    return Path("benchmarks/robustness.jsonl")
 
 
 def ablation_parts_block() -> str:

@@ -76,8 +76,7 @@ def _pages(given: list[Path]) -> list[Path]:
 def _read_sources(records: Path, leaderboard: Path, speed: Path) -> tuple[Any, ...]:
     """What the blocks are made from; a file that does not exist is empty, but one of the first two must."""
     from superproto.experiments.leaderboard.blocks import Standing
-    from superproto.experiments.records import read_records
-    from superproto.experiments.speed.entries import last_entries
+    from superproto.experiments.records import last_entries, read_records
 
     if not records.exists() and not leaderboard.exists():
         raise UserError(f"Neither {records} nor {leaderboard} exists. Run this in a checkout, or give --records.")

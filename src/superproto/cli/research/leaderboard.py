@@ -16,8 +16,8 @@ from superproto.cli.research.checkout import records_file
 from superproto.errors import UserError
 
 if TYPE_CHECKING:
-    from superproto.experiments.leaderboard.plan import ZooPlan
     from superproto.experiments.leaderboard.ranking import Board
+    from superproto.experiments.plans import ZooPlan
 
 
 @research_app.command("leaderboard")
@@ -63,8 +63,8 @@ def leaderboard_verb(
               superproto research leaderboard -o board.html -o board.csv
               superproto research leaderboard --run --data packs --records zoo.jsonl
     """
-    from superproto.experiments.leaderboard.plan import FEATURES, SETTINGS, read_zoo_plan
     from superproto.experiments.leaderboard.ranking import board_of
+    from superproto.experiments.plans import FEATURES, SETTINGS, read_zoo_plan
     from superproto.experiments.records import read_records
 
     chosen = read_zoo_plan(plan)
@@ -93,11 +93,11 @@ def _run_missing(
     plan: ZooPlan, data: Path, records: Path, only: dict[str, Sequence[str]], again: bool, seeds: int | None
 ) -> int:
     """The number of runs that were added to the records."""
-    from superproto.experiments.leaderboard.run import run_plan, run_references
+    from superproto.experiments.leaderboard.jobs import run_leaderboard, run_references
 
     step = terminal.steps()
     shorter = replace(plan, seeds=min(seeds or plan.seeds, plan.seeds))
-    new = run_plan(shorter, data, records, **only, again=again, step=step)
+    new = run_leaderboard(shorter, data, records, **only, again=again, step=step)
     return new + (0 if any(only.values()) else run_references(plan, data, records, step))
 
 
@@ -105,7 +105,7 @@ def _check(plan: ZooPlan, packs: list[str], features: list[str], methods: list[s
     """Whatever can be wrong with the options is said before anything is read or run."""
     from superproto.baselines.registry import nearest
     from superproto.experiments.leaderboard.exports import EXPORTS
-    from superproto.experiments.leaderboard.plan import FEATURES
+    from superproto.experiments.plans import FEATURES
 
     names = [entry.name for entry in plan.data]
     for value, known, what in (

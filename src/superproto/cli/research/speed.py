@@ -15,7 +15,7 @@ from superproto.cli.options import AsJson, DataFolder, check_output
 from superproto.errors import UserError
 
 if TYPE_CHECKING:
-    from superproto.experiments.speed.entries import Entry
+    from superproto.experiments.records import Entry
 
 
 @research_app.command("speed")
@@ -46,6 +46,7 @@ def speed_verb(
               superproto research speed --only growth --plot growth.svg
     """
     from superproto.experiments.speed import STUDIES
+    from superproto.experiments.speed.chart import write_growth_chart
 
     unknown = [name for name in only or () if name not in STUDIES]
     if unknown:
@@ -54,8 +55,9 @@ def speed_verb(
     check_output(plot)
     done = 0
     try:
-        for entry in _entries(data, only, large):
-            _keep(entry, output, plot)
+        for entry in _entries(data, only, large, output):
+            if plot is not None and "curves" in entry:
+                write_growth_chart(plot, entry)
             done += 1
             if as_json:
                 terminal.show_json(entry)
@@ -67,30 +69,17 @@ def speed_verb(
         raise
 
 
-def _entries(data: Path, only: list[str] | None, large: Path | None) -> Iterator[Entry]:
-    if large is None:
-        from superproto.experiments.speed import STUDIES
-        from superproto.experiments.speed import bench as run
+def _entries(data: Path, only: list[str] | None, large: Path | None, output: Path | None) -> Iterator[Entry]:
+    """The entries of the studies; each is in the output before the next study begins."""
+    from superproto.experiments.speed import STUDIES, bench_large
+    from superproto.experiments.speed import bench as run
 
-        names = list(only or STUDIES)
-        entries = run(data, names)
-        for number, name in enumerate(names, start=1):
-            print(f"study {number} of {len(names)}: {name}", file=sys.stderr, flush=True)
-            yield next(entries)
-        return
-    from superproto.experiments.speed.large import bench_large
+    names = list(only or STUDIES)
 
-    yield bench_large(large)
+    def announce(name: str) -> None:
+        print(f"study {names.index(name) + 1} of {len(names)}: {name}", file=sys.stderr, flush=True)
 
-
-def _keep(entry: Entry, output: Path | None, plot: Path | None) -> None:
-    from superproto.experiments.speed.chart import write_growth_chart
-    from superproto.experiments.speed.entries import write_entry
-
-    if output is not None:
-        write_entry(output, entry)
-    if plot is not None and "curves" in entry:
-        write_growth_chart(plot, entry)
+    return run(data, names, output, announce) if large is None else bench_large(large, output)
 
 
 def _show(entry: Entry) -> None:

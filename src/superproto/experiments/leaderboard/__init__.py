@@ -1,3 +1,3 @@
-"""The leaderboard: every method of the zoo on every pack: its plan, its run, and its views."""
+"""The leaderboard: every method on every pack: its jobs, its parameters, its ranking and its views."""
 
 from __future__ import annotations

@@ -14,10 +14,9 @@ from superproto.experiments.leaderboard.exports import (
     title_of,
     to_markdown,
 )
-from superproto.experiments.leaderboard.plan import ZooPlan, read_zoo_plan
 from superproto.experiments.leaderboard.ranking import YARDSTICK, Board, Column, board_of
-from superproto.experiments.paper.results import Results
-from superproto.experiments.records import Record
+from superproto.experiments.plans import ZooPlan, read_zoo_plan
+from superproto.experiments.records import Record, Results
 from superproto.reporting.markdown import markdown_table
 
 _BEST = 10

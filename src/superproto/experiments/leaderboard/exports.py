@@ -7,8 +7,8 @@ import io
 import re
 from collections.abc import Callable, Collection, Sequence
 
-from superproto.experiments.leaderboard.plan import SETTINGS
 from superproto.experiments.leaderboard.ranking import Board, Cell, Column
+from superproto.experiments.plans import SETTINGS
 from superproto.reporting.markdown import markdown_table
 
 _LATEX = {

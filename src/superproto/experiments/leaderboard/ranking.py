@@ -10,9 +10,7 @@ import numpy as np
 from superproto.baselines.registry import make_model, parameters_of
 from superproto.evaluation import bootstrap
 from superproto.evaluation.bootstrap import Difference, bootstrap_correctness, difference_of
-from superproto.experiments.leaderboard.plan import FEATURES, REFERENCE, SETTINGS, Part, ZooPlan
-from superproto.experiments.leaderboard.tuned_parameters import PREFIX
-from superproto.experiments.paper.plan import Data
+from superproto.experiments.plans import FEATURES, REFERENCE, SETTINGS, Data, Part, ZooPlan
 from superproto.experiments.records import Record
 from superproto.metrics import Floats
 
@@ -106,7 +104,7 @@ def _by_cell(records: Iterable[Record]) -> dict[tuple[str, str, str, str], list[
     """Runs by data set, setting, features and method, in the order of the file; those of references are no rows."""
     found: dict[tuple[str, str, str, str], list[Record]] = {}
     for record in records:
-        if not record.method.startswith(PREFIX) and record.chosen != REFERENCE:
+        if record.kind == "run" and record.chosen != REFERENCE:
             features = "raw" if record.params.get("whiten") is False else "whitened"
             found.setdefault((record.task, record.setting, features, record.method), []).append(record)
     return found

@@ -5,8 +5,8 @@ Parameters come from ZSL validation classes alone: seen classes that a fold hide
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -14,12 +14,12 @@ from superproto.datasets.task import Task
 from superproto.evaluation.tuning import Tuned, tune
 from superproto.evaluation.tuning.search import choose_search
 from superproto.evaluation.tuning.spaces import default_space
-from superproto.experiments.leaderboard.plan import Part, ZooPlan
-from superproto.experiments.records import Record, append_record, versions
-from superproto.experiments.time_limit import TimeUp, limited
+from superproto.experiments.plans import Part, ZooPlan
+from superproto.experiments.records import Record, unmeasured
+from superproto.experiments.runner import Job, TimeUp, limited, run_jobs
+from superproto.experiments.task_cache import TaskCache
 from superproto.files import PathLike
 
-PREFIX = "tuning "
 # A search stops by itself after its time; beyond twice that, one trial alone takes too long.
 _PATIENCE = 2.0
 
@@ -32,17 +32,34 @@ class TunedParameters:
     says: str
 
 
-def question(plan: ZooPlan, part: Part, method: str) -> tuple[str, dict[str, Any]]:
-    """What identifies a choice among the records of its data: method and parameters of its record."""
-    search = {"features": part.features, "trials": part.trials, "seconds": part.seconds, "folds": plan.folds}
-    return f"{PREFIX}{method}", {**search, "search": choose_search(None)}
+def choose_parameters(plan: ZooPlan, part: Part, method: str, tasks: TaskCache, path: PathLike) -> TunedParameters:
+    """Defaults where the plan says so; else those of the search, which is made where `path` has no record of it."""
+    given = {"whiten": part.whiten}
+    if method in plan.untuned:
+        return TunedParameters({} if method == "hpl" else given, "defaults")
+    if not part.trials:
+        return TunedParameters(given, "defaults: not tuned on this data set")
+    (record,) = run_jobs([_search_job(plan, part, method, tasks)], path)
+    return TunedParameters({**record.scores.get("params", {}), **given}, record.chosen)
 
 
-def choose(
-    plan: ZooPlan, part: Part, method: str, task: Task, digest: str, folds: Sequence[Task], path: PathLike
-) -> Record:
-    """Search within the part's limits, and append the record of the search; folds have the part's features."""
-    name, asked = question(plan, part, method)
+def _search_job(plan: ZooPlan, part: Part, method: str, tasks: TaskCache) -> Job:
+    limits = {"features": part.features, "trials": part.trials, "seconds": part.seconds, "folds": plan.folds}
+    asked = unmeasured(
+        "tuning",
+        method,
+        tasks.task("zsl"),
+        tasks.digest("zsl"),
+        pool="validation classes",
+        params={**limits, "search": choose_search(None)},
+        chosen="defaults: the search for others failed",
+    )
+    return Job(asked, partial(_searched, part, plan.folds, tasks))
+
+
+def _searched(part: Part, n_folds: int, tasks: TaskCache, asked: Record) -> Record:
+    """Search within the part's limits, on folds that have the part's features."""
+    task, method, folds = tasks.task("zsl"), asked.method, tasks.folds(n_folds, part.whiten)
     space = {key: values for key, values in default_space(method).items() if key != "whiten"}
     start, found = perf_counter(), None
     try:
@@ -54,24 +71,8 @@ def choose(
     else:
         hidden = ", ".join(str(fold["hidden_classes"]) for fold in found.folds)
         said = f"tuned on held-out seen classes (zsl, {len(found.folds)} folds of {hidden} classes): {found.reason}"
-    record = Record(
-        task=task.name,
-        data=digest,
-        setting=task.setting,
-        protocol=task.protocol,
-        pool="validation classes",
-        method=name,
-        params=asked,
-        chosen=said,
-        seed=0,
-        scores={"params": {}} if found is None else _summary(found, task),
-        seconds=perf_counter() - start,
-        breakdown={},
-        notes=[],
-        versions=versions(),
-    )
-    append_record(path, record)
-    return record
+    scores = {"params": {}} if found is None else _summary(found, task)
+    return replace(asked, chosen=said, scores=scores, seconds=perf_counter() - start)
 
 
 def _summary(found: Tuned, task: Task) -> dict[str, Any]:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from superproto.experiments.paper.plan import Ablation, Data, Plan, Variant
 from superproto.experiments.paper.published import DATASETS, published_rows
-from superproto.experiments.paper.results import Results
-from superproto.experiments.records import Record
+from superproto.experiments.plans import Ablation, Data, Plan, Variant
+from superproto.experiments.records import Record, Results
 
 # Seconds that are less than a tenth apart are the same.
 _SAME_TIME = 1.1

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from superproto.experiments.paper.curves import SWEEPS, fitted_exponent
 from superproto.experiments.paper.framework import framework
+from superproto.experiments.paper.measurements import SWEEPS
+from superproto.experiments.speed.machine import fitted_exponent
 from superproto.reporting.charts.charts import Series, bar_chart, line_chart, scatter_chart
 from superproto.reporting.charts.frame import percent
 from superproto.reporting.markup import tag

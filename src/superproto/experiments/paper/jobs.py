@@ -1,104 +1,122 @@
-"""The plan cut into jobs that need nothing of each other: a table's methods on one data set, a variant, a figure."""
+"""The jobs of the paper's plan: the methods of its tables, the variants of Table VI, and its figures."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import groupby
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from superproto.experiments import runner
-from superproto.experiments.paper.measures import EMBEDDED, MEASURES, figure_key, measure_figure
-from superproto.experiments.paper.plan import Data, Line, Plan, Shelf, lines_of
-from superproto.experiments.records import Record
+from superproto.experiments.paper.measurements import EMBEDDED, MEASURES, figure_job
+from superproto.experiments.plans import WHITENED, Plan, settings_of
+from superproto.experiments.records import Record, known_records, write_records
+from superproto.experiments.runner import Job, Progress, Run, Step, run_jobs
+from superproto.experiments.task_cache import TaskCache
+from superproto.files import PathLike
 
 
 @dataclass(frozen=True)
-class Job:
-    """Runs of one task with the same features, or a figure; `says` tells the user what is being done."""
+class Line:
+    """One run of the plan on whatever data set it meets."""
 
-    data: Data | None
-    says: str
-    lines: tuple[Line, ...] = ()
-    figure: str = ""
+    setting: str
+    protocol: str
+    method: str
+    params: tuple[tuple[str, Any], ...]
+    seed: int
 
-    def keys(self, shelf: Shelf | None) -> set[str]:
-        """What its records will be known by."""
-        if self.figure:
-            return {figure_key(self.figure, shelf)}
-        assert shelf is not None
-        return {line.key(shelf) for line in self.lines}
+    @property
+    def is_own(self) -> bool:
+        """Whether it is HPL: run alone, as a user runs it, since its seconds are compared."""
+        return self.method.startswith("hpl")
 
-    def without(self, known: Collection[str], shelf: Shelf | None) -> Job | None:
-        """What is left of it where some is recorded."""
-        if self.figure:
-            return None if self.keys(shelf) <= set(known) else self
-        assert shelf is not None
-        left = tuple(line for line in self.lines if line.key(shelf) not in known)
-        return Job(self.data, self.says, left) if left else None
+    @property
+    def whitened(self) -> bool:
+        return bool(dict(self.params).get("whiten", True))
+
+    def job(self, tasks: TaskCache) -> Job:
+        """Another process takes the data set that it has itself."""
+        return Job(self._run(tasks).job().asked, partial(self._measured, tasks))
+
+    def _measured(self, tasks: TaskCache, asked: Record) -> Record:
+        return self._run(tasks).job().measure(asked)
+
+    def _run(self, tasks: TaskCache) -> Run:
+        shared = self.whitened and not self.is_own
+        given = tasks.prepared(self.setting, self.protocol)
+        return Run(given, self.method, dict(self.params), self.seed, "defaults", shared)
 
 
-def jobs_of(plan: Plan, shelf: Shelf | None, tables: set[int], figures: Collection[str]) -> Iterator[Job]:
+def run_paper(
+    plan: Plan,
+    folder: PathLike,
+    path: PathLike,
+    tables: set[int],
+    figures: Collection[str],
+    *,
+    fresh: bool = False,
+    processes: int = 1,
+    step: Step = lambda text: None,
+) -> list[Record]:
+    """The records of these tables and figures on the data in `folder`; what is not in `path` yet is measured.
+
+    `fresh` forgets what is recorded of it first, so that a fresh run that was interrupted goes on without `fresh`.
+    """
+    found = [tasks for data in plan.data if (tasks := TaskCache(data, Path(folder))).at_hand]
+    jobs = [job for tasks in _long_ones_first(found) for job in jobs_of(plan, tasks, tables, figures)]
+    if fresh:
+        _forget(path, {job.key for job in jobs})
+    run_jobs(jobs, path, on_record=Progress(len(jobs), step), processes=processes)
+    # Of a data set that is at hand, the numbers of another version do not count.
+    current = {tasks.data.name: tasks.digests() for tasks in found}
+    return [record for record in known_records(path) if record.data in current.get(record.task, {record.data})]
+
+
+def jobs_of(plan: Plan, tasks: TaskCache | None, tables: set[int], figures: Collection[str]) -> Iterator[Job]:
     """The jobs of a data set, or (None) of what is embedded; the long ones first, so that no process ends alone."""
-    if shelf is None:
-        yield from (Job(None, f"figure {name}", figure=name) for name in EMBEDDED if name in figures)
+    if tasks is None:
+        yield from (figure_job(plan, name, None) for name in EMBEDDED if name in figures)
         return
     for figure in sorted(plan.figures, key=lambda figure: figure.name != "parameters"):
         measured = figure.name in MEASURES and figure.name not in EMBEDDED
-        if measured and figure.name in figures and figure.wants(shelf.data):
-            yield Job(shelf.data, f"{shelf.data.title}: figure {figure.name}", figure=figure.name)
-    for says, lines in _groups(shelf, lines_of(plan, shelf, tables)):
-        yield Job(shelf.data, says, lines)
+        if measured and figure.name in figures and figure.wants(tasks.data):
+            yield figure_job(plan, figure.name, tasks)
+    # Methods that share a preparation of the features come one after the other, HPL's runs before them.
+    lines = sorted(lines_of(plan, tasks, tables), key=lambda x: (not x.is_own, x.setting, x.protocol, x.whitened))
+    yield from (line.job(tasks) for line in lines)
 
 
-def do(plan: Plan, folder: Path, job: Job, records: Path) -> list[Record]:
-    """Do a job, keeping its records; what is recorded already is done again."""
-    shelf = None if job.data is None else _shelf(folder, job.data)
-    if job.figure:
-        return [measure_figure(plan, job.figure, shelf, records)]
-    assert shelf is not None
-    return runner.run_methods([line.run(shelf) for line in job.lines], records, again=True)
+def lines_of(plan: Plan, tasks: TaskCache, numbers: set[int]) -> list[Line]:
+    """The lines of the chosen tables (3 to 6) on one data set, each once: Table VI shares some with the others."""
+    found = [*_table_lines(plan, tasks, numbers)]
+    if 6 in numbers and tasks.data.allows("hpl1"):
+        found += _ablation_lines(plan, WHITENED if tasks.data.plain_ablations else (True,))
+    return list(dict.fromkeys(found))
 
 
-def process_jobs(
-    plan: Plan, folder: Path, jobs: Iterable[Job], records: Path, processes: int
-) -> Iterator[tuple[Job, list[Record]]]:
-    """Each job with its records, as they are done: by this process, or by several with a share of the threads each."""
-    from joblib import Parallel, cpu_count, delayed, parallel_config
-
-    jobs = list(jobs)
-    if processes == 1 or len(jobs) < 2:
-        yield from ((job, do(plan, folder, job, records)) for job in jobs)
-        return
-    threads = max(1, cpu_count() // processes)
-    with parallel_config("loky", inner_max_num_threads=threads):
-        pool = Parallel(n_jobs=processes, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
-        yield from pool(delayed(_numbered)(plan, folder, job, records) for job in jobs)
+def _table_lines(plan: Plan, tasks: TaskCache, numbers: set[int]) -> Iterator[Line]:
+    for table in plan.tables:
+        if table.number in numbers and tasks.has(table.protocol):
+            for method in filter(tasks.data.allows, table.methods):
+                for params in settings_of(method):
+                    for seed in plan.seeds_of(method):
+                        yield Line(table.setting, table.protocol, method, tuple(params.items()), seed)
 
 
-def _numbered(plan: Plan, folder: Path, job: Job, records: Path) -> tuple[Job, list[Record]]:
-    with warnings.catch_warnings():
-        # What a fit warns of is in its record's notes.
-        warnings.simplefilter("ignore")
-        return job, do(plan, folder, job, records)
+def _ablation_lines(plan: Plan, whitened: Iterable[bool]) -> Iterator[Line]:
+    for variant in (variant for ablation in plan.ablations for variant in ablation.variants):
+        for whiten in whitened:
+            params = {**variant.params, "whiten": whiten}
+            for seed in range(variant.trials):
+                yield Line("zsl", "ps", variant.method, tuple(params.items()), seed)
 
 
-@lru_cache(maxsize=1)
-def _shelf(folder: Path, data: Data) -> Shelf:
-    """A process keeps the data set that it works on: jobs come data set by data set."""
-    return Shelf(data, folder)
+def _long_ones_first(found: Iterable[TaskCache]) -> list[TaskCache | None]:
+    return [None, *sorted(found, key=TaskCache.size, reverse=True)]
 
 
-def _groups(shelf: Shelf, lines: Iterable[Line]) -> Iterator[tuple[str, tuple[Line, ...]]]:
-    """Lines that share a preparation of the features go together, but each of HPL's goes alone: it takes long."""
-
-    def group(line: Line) -> tuple[bool, str, str, str]:
-        return (not line.is_own, line.setting, line.protocol, repr(line) if line.is_own else line.features)
-
-    for _, found in groupby(sorted(lines, key=group), key=group):
-        members = tuple(found)
-        first = members[0]
-        names = ", ".join(dict.fromkeys(line.says for line in members))
-        yield f"{shelf.data.title}: {first.setting} {first.protocol}, {first.features}: {names}", members
+def _forget(path: PathLike, keys: set[str]) -> None:
+    """Leave only the other records in the file, the newest of each run."""
+    others = {record.key: record for record in known_records(path) if record.key not in keys}
+    write_records(path, others.values())

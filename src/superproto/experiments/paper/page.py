@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Iterable
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 from superproto.baselines.registry import make_model, parameters_of
 from superproto.errors import UserError
 from superproto.experiments.paper.drawings import DRAWINGS
-from superproto.experiments.paper.jobs import Job, jobs_of, process_jobs
-from superproto.experiments.paper.measures import EMBEDDED
-from superproto.experiments.paper.plan import Plan, Shelf, read_plan
-from superproto.experiments.paper.results import Results
+from superproto.experiments.paper.jobs import run_paper
+from superproto.experiments.paper.measurements import EMBEDDED
 from superproto.experiments.paper.tables import (
     ablation_tables,
     accuracy_table,
@@ -23,8 +18,10 @@ from superproto.experiments.paper.tables import (
     direction_tables,
     generalized_table,
 )
-from superproto.experiments.records import Record, check_writable, read_records
-from superproto.files import PathLike, write_whole
+from superproto.experiments.plans import Plan, read_plan
+from superproto.experiments.records import Record, Results, check_writable
+from superproto.experiments.runner import Step
+from superproto.files import PathLike
 from superproto.reporting.page import Page, note_paragraph, paragraph, tiles
 
 TABLES = (2, 3, 4, 5, 6)
@@ -34,7 +31,6 @@ _FEATURES = (
     "Plain features have length 1; whitened ones are also divided by the spread within labeled classes, after square "
     "roots where no feature is negative."
 )
-PaperStep = Callable[[str], None]
 
 
 def reproduce_paper(
@@ -46,7 +42,7 @@ def reproduce_paper(
     fresh: bool = False,
     plan: Plan | None = None,
     processes: int = 1,
-    step: PaperStep = lambda text: None,
+    step: Step = lambda text: None,
 ) -> Page:
     """Run what the plan asks for on the data in `folder`, and build the page of these tables and figures.
 
@@ -55,20 +51,9 @@ def reproduce_paper(
     plan = plan or read_plan()
     tables, figures = set(tables), list(figures)
     _check(folder, records, tables, figures)
-    found = [shelf for data in plan.data if (shelf := Shelf(data, Path(folder))).at_hand]
-    shelves: list[Shelf | None] = [None, *sorted(found, key=Shelf.size, reverse=True)]
     wanted = {_DRAWN_FROM.get(name, name) for name in figures} | ({"sizes"} if 2 in tables else set())
-    asked = [(shelf, job) for shelf in shelves for job in jobs_of(plan, shelf, tables, wanted)]
-    kept = read_records(records) if Path(records).exists() else []
-    if fresh:
-        kept = _forget(Path(records), kept, {key for shelf, job in asked for key in job.keys(shelf)})
-    known = {record.key for record in kept}
-    pending = [left for shelf, job in asked if (left := job.without(known, shelf)) is not None]
-    for text, made in _with_progress(process_jobs(plan, Path(folder), pending, Path(records), processes), pending):
-        step(text)
-        kept += made
-    current = {shelf.data.name: shelf.digests() for shelf in found}
-    return build_page(plan, _current(kept, current), tables, figures)
+    kept = run_paper(plan, folder, records, tables, wanted, fresh=fresh, processes=processes, step=step)
+    return build_page(plan, kept, tables, figures)
 
 
 def build_page(plan: Plan, records: Iterable[Record], tables: Iterable[int], figures: Iterable[str]) -> Page:
@@ -138,32 +123,10 @@ def _check(folder: PathLike, records: PathLike, tables: set[int], figures: list[
     check_writable(records)
 
 
-def _current(records: list[Record], digests: dict[str, set[str]]) -> list[Record]:
-    """Records of the data as they are now: of a data set that is at hand, another version's numbers do not count."""
-    return [record for record in records if record.task not in digests or record.data in digests[record.task]]
-
-
 def _titled(plan: Plan, found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Figures' contents under the titles of their data sets, in the plan's order."""
     named = {data.title: found[data.name] for data in plan.data if data.name in found}
     return named | {name: content for name, content in found.items() if name in EMBEDDED}
-
-
-def _forget(path: Path, records: list[Record], keys: set[str]) -> list[Record]:
-    """Leave only the other records in the file, the newest of each run."""
-    others = {record.key: record for record in records if record.key not in keys}
-    with write_whole(path, text=True) as handle:
-        handle.writelines(json.dumps(asdict(record), ensure_ascii=False) + "\n" for record in others.values())
-    return list(others.values())
-
-
-def _with_progress(done: Iterable[tuple[Job, list[Record]]], pending: list[Job]) -> Iterator[tuple[str, list[Record]]]:
-    """The records of each job, and what to tell of it: how far the plan is, and how long the rest may take."""
-    start = perf_counter()
-    for number, (job, made) in enumerate(done, start=1):
-        left = (perf_counter() - start) / number * (len(pending) - number) / 60
-        seconds = sum(record.seconds for record in made)
-        yield f"{number} of {len(pending)}, about {left:.0f} min left  {job.says}, {seconds:.1f} s", made
 
 
 def _made_by(records: list[Record]) -> str:

@@ -16,13 +16,13 @@ from superproto.evaluation.diagnostics import (
     trade,
 )
 from superproto.evaluation.evaluate import Answers, answer
-from superproto.experiments.paper.plan import Shelf
+from superproto.experiments.task_cache import TaskCache
 from superproto.hpl.estimator import HPL
 
 
-def portrait(shelf: Shelf, attribute_names: list[str] | None = None) -> dict[str, Any]:
+def portrait(tasks: TaskCache, attribute_names: list[str] | None = None) -> dict[str, Any]:
     """Everything about HPL's defaults on one data set, in both settings."""
-    zsl, gzsl = shelf.task(), shelf.task("gzsl")
+    zsl, gzsl = tasks.task(), tasks.task("gzsl")
     model, found = _fit(zsl)
     general = _fit(gzsl)[1]
     names = readable(zsl.class_names)

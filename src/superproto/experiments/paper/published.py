@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from superproto.errors import UserError
+from superproto.experiments.plans import benchmarks_folder, read_toml
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 DATASETS = ("aPY", "AwA", "SUN", "CUB", "ImageNet")
 _WORDS = ("table", "row", "type", "method", "features", "model", "ours", "measure", "ablation", "dataset")
 
@@ -35,12 +30,6 @@ class Row:
     values: dict[str, Any] = field(default_factory=dict)
 
 
-def benchmarks_folder() -> Path:
-    """Where the plan and the published numbers are: inside the installed package, or beside the source tree."""
-    inside = Path(__file__).parents[2] / "benchmarks"
-    return inside if inside.is_dir() else Path(__file__).parents[4] / "benchmarks"
-
-
 @cache
 def read_published(path: Path | None = None) -> tuple[Row, ...]:
     """Every row of `published.toml`, in its order."""
@@ -57,13 +46,3 @@ def read_published(path: Path | None = None) -> tuple[Row, ...]:
 def published_rows(table: str) -> list[Row]:
     """The rows of one table, by its Roman number."""
     return [row for row in read_published() if row.table == table]
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """A TOML file, or an error that says what is wrong with it."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not valid TOML: {error}.") from None

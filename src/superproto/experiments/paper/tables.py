@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from superproto.experiments.paper.comparison import Direction, directions
-from superproto.experiments.paper.plan import Data, Plan, Table, Variant, settings_of
 from superproto.experiments.paper.published import DATASETS, published_rows
-from superproto.experiments.paper.results import Results, Score
+from superproto.experiments.plans import Data, PaperTable, Plan, Variant, settings_of
+from superproto.experiments.records import Results, Score
 from superproto.reporting.markup import Markup, join, tag
 from superproto.reporting.page import folded_section, paragraph, table
 
@@ -55,7 +55,7 @@ def data_sets_table(plan: Plan, results: Results) -> Markup:
     return table(columns, rows, classes=classes, groups=groups)
 
 
-def accuracy_table(plan: Plan, results: Results, chosen: Table) -> Markup:
+def accuracy_table(plan: Plan, results: Results, chosen: PaperTable) -> Markup:
     """Tables III and IV: per-class accuracy in percent; measured cells are plain / whitened."""
     published = published_rows("III" if chosen.number == 3 else "IV")
     data = [entry for entry in measured_data(plan, results) if results.has(entry.name, chosen.protocol)]
@@ -82,7 +82,7 @@ def accuracy_table(plan: Plan, results: Results, chosen: Table) -> Markup:
     return table(columns, rows, classes=classes, left=len(first), groups=groups)
 
 
-def generalized_table(plan: Plan, results: Results, chosen: Table) -> Markup:
+def generalized_table(plan: Plan, results: Results, chosen: PaperTable) -> Markup:
     """Table V: U, S and H in percent; each of our methods with plain and with whitened features in a row of its own."""
     published, data = published_rows("V"), measured_data(plan, results)
     heading, tail = _missing_column(plan, measured_data(plan, results))
@@ -193,7 +193,7 @@ def _variant(results: Results, data: Data, variant: Variant, whiten: bool, name:
     return NOT_RUN if score is None else _number(score, scale)
 
 
-def _accuracy_cell(results: Results, chosen: Table) -> Callable[[Data, str], object]:
+def _accuracy_cell(results: Results, chosen: PaperTable) -> Callable[[Data, str], object]:
     where = {"setting": chosen.setting, "protocol": chosen.protocol}
 
     def cell(data: Data, method: str) -> object:

@@ -9,26 +9,52 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from inspect import unwrap
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import DTypeLike
 
+from superproto.estimator.base import ask_chunk
 from superproto.experiments.speed.machine import Rates
 from superproto.hpl.estimator import HPL
+from superproto.samples import kernels
 from superproto.samples.chunks import UNLABELED, Array, ChunkedRows, rows_of
 from superproto.samples.timing import measured
 
-# Everything else that visits rows assigns them to classes, sums them up or labels them.
-_PARTS = {"moments": "Gram", "second_moment": "Gram", "lengths": "whiten", "inspect": "check"}
 PARTS = ("read", "check", "Gram", "factor", "whiten", "passes", "small algebra")
+
+
+class Cost(NamedTuple):
+    """The part of a fit that a kernel belongs to, and the additions and multiplications of its matrix products.
+
+    ``products`` is called with the number of rows and columns, what is bound in the kernel, and what is aligned with
+    the rows. A kernel that has no cost of its own assigns rows to classes, sums them up or labels them.
+    """
+
+    part: str = "passes"
+    products: Callable[[int, int, dict[str, Any], tuple[Array, ...]], float] = lambda n, d, bound, aligned: 0.0
+
+
+# A symmetric or triangular product is done by half; float64 runs at half the rate.
+COSTS: dict[Callable[..., Any], Cost] = {
+    kernels.inspect: Cost("check"),
+    kernels.moments: Cost("Gram", lambda n, d, bound, aligned: float((aligned[0] != UNLABELED).sum()) * d * d),
+    kernels.second_moment: Cost("Gram", lambda n, d, bound, aligned: n * d * d),
+    kernels.lengths: Cost("whiten", lambda n, d, bound, aligned: 0 if bound["metric"].mean is None else n * d * d),
+    kernels.scores: Cost("passes", lambda n, d, bound, aligned: 2 * n * d * len(bound["folded"])),
+    kernels.hard: Cost("passes", lambda n, d, bound, aligned: 2 * n * d * len(bound["folded"])),
+    kernels.soft: Cost("passes", lambda n, d, bound, aligned: 4 * n * d * len(bound["folded"])),
+    kernels.soft_sums: Cost("passes", lambda n, d, bound, aligned: 2 * n * d * aligned[2].shape[1]),
+    ask_chunk: Cost("passes", lambda n, d, bound, aligned: 4 * n * d * len(bound["model"].classes_)),
+}
 
 
 @dataclass
 class Spent:
-    """What the visits of one kind have cost so far."""
+    """What the visits of one kind have cost so far, and the part of a fit that they belong to."""
 
+    part: str
     seconds: float = 0.0
     visits: int = 0
     products: float = 0.0
@@ -64,10 +90,11 @@ class LedgerRows:
         return LedgerRows(self.rows.select(index, dtype), self.ledger)
 
     def visit(self, function: Callable[..., tuple[Any, ...]], *aligned: Array) -> Iterator[tuple[Any, ...]]:
-        name, bound = _named(function)
-        spent = self.ledger.setdefault(name, Spent())
+        kernel, bound = _kernel(function)
+        cost = COSTS.get(kernel, Cost())
+        spent = self.ledger.setdefault(kernel.__name__, Spent(cost.part))
         spent.visits += 1
-        spent.products += _products(name, bound, aligned, self.n_rows, self.n_columns)
+        spent.products += cost.products(self.n_rows, self.n_columns, bound, aligned)
         spent.read += self.n_rows * self.n_columns * self.dtype.itemsize
         start, read = perf_counter(), self.ledger.clock.get("read", 0.0)
         try:
@@ -86,9 +113,9 @@ def fit_in_parts(X: Any, y: Array, A: Array, rates: Rates, **options: Any) -> tu
         model.fit(LedgerRows(rows_of(X), ledger), y, semantics=A)
         total = perf_counter() - start
     seconds, floor = dict.fromkeys(PARTS, 0.0), dict.fromkeys(PARTS[1:-1], 0.0)
-    for name, spent in ledger.items():
-        seconds[_PARTS.get(name, "passes")] += spent.seconds
-        floor[_PARTS.get(name, "passes")] += spent.floor(rates)
+    for spent in ledger.values():
+        seconds[spent.part] += spent.seconds
+        floor[spent.part] += spent.floor(rates)
     seconds["read"], seconds["factor"] = clock.get("read", 0.0), clock.get("whiten", 0.0)
     # float64 at half the rate: the Cholesky factor and its inverse.
     floor["factor"] = 2 * 2 / 3 * X.shape[1] ** 3 / rates.flops
@@ -97,29 +124,9 @@ def fit_in_parts(X: Any, y: Array, A: Array, rates: Rates, **options: Any) -> tu
     return model, {"seconds": {**seconds, "fit": total}, "floor": floor, "visits": visits, "iterations": len(sweeps)}
 
 
-def _named(function: Any) -> tuple[str, dict[str, Any]]:
-    """What a pass computes, and the small arrays bound in it; a function of a function's rows counts as the latter."""
+def _kernel(function: Any) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """What a visit computes, and the small arrays bound in it; a function of a function's rows counts as the latter."""
     bound = function.keywords if isinstance(function, partial) else {}
     if "function" in bound:
-        return _named(bound["function"])
-    return (function.func if isinstance(function, partial) else function).__name__, bound
-
-
-def _products(name: str, bound: dict[str, Any], aligned: tuple[Array, ...], n: int, d: int) -> float:
-    """Additions and multiplications of a pass's matrix products; a symmetric or triangular one is done by half."""
-    if name == "moments":
-        return float(np.count_nonzero(aligned[0] != UNLABELED)) * d * d
-    if name == "second_moment":
-        return float(n) * d * d
-    if name == "lengths":
-        return float(n) * d * d if bound["metric"].mean is not None else 0.0
-    if name in ("scores", "hard"):
-        return 2.0 * n * d * len(bound["folded"])
-    if name == "soft":
-        return 4.0 * n * d * len(bound["folded"])
-    if name == "soft_sums":
-        return 2.0 * n * d * aligned[2].shape[1]
-    if name == "ask_chunk":
-        # float64, at half the rate.
-        return 4.0 * n * d * len(bound["model"].classes_)
-    return 0.0
+        return _kernel(bound["function"])
+    return unwrap(function.func if isinstance(function, partial) else function), bound

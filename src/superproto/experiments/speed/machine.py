@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, strftime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,8 +46,30 @@ def measure_rates(size: int = 2048, repeats: int = 5) -> Rates:
     return Rates(2 * size**3 / best["product"], long.nbytes / best["sum"])
 
 
-def exponent(sizes: list[float], seconds: list[float]) -> float:
-    """p of the power law seconds ~ size^p, by least squares of the logarithms."""
+def machine_context(rates: Rates) -> dict[str, Any]:
+    """Where and with what an entry was measured."""
+    machine = {"processors": os.cpu_count(), "threads": _threads(), "load": _load(), **rates._asdict()}
+    return {"machine": machine, "when": strftime("%Y-%m-%d")}
+
+
+def _threads() -> int:
+    from threadpoolctl import threadpool_info
+
+    np.ones((2, 2)) @ np.ones((2, 2))
+    return max((pool["num_threads"] for pool in threadpool_info()), default=1)
+
+
+def _load() -> float:
+    """What else the machine was doing: a ratio from a busy one is to be read with care."""
+    return round(os.getloadavg()[0], 1) if platform.system() != "Windows" else 0.0
+
+
+def fitted_exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
+    """p of the power law seconds ~ size^p, by least squares of the logarithms.
+
+    >>> round(fitted_exponent([10, 100, 1000], [2, 20, 200]), 6)
+    1.0
+    """
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 

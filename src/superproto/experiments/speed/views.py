@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from superproto.experiments.speed.entries import Entry
+from superproto.experiments.records import Entry
 from superproto.experiments.speed.fit_parts import PARTS
 from superproto.reporting.markdown import markdown_table
 

@@ -1,0 +1,336 @@
+"""PLAN: what the studies run. One reader for the plans of the paper, the leaderboard and the ablation.
+
+The keys of a plan's file are the fields of its class here; whatever a plan names must exist.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from superproto.baselines.registry import METHODS, nearest
+from superproto.errors import UserError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SETTINGS = ("zsl", "gzsl")
+FEATURES = ("whitened", "raw")
+WHITENED = (False, True)
+# How the parameters of a reference's run were chosen.
+REFERENCE = "as in the reference"
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data set: `title` heads its column, `find` is its file or folder, `only` the methods that its size allows.
+
+    `plain_ablations`: whether Table VI is run with plain features too, beside whitened ones.
+    """
+
+    title: str
+    find: str
+    dataset: str
+    features: str
+    only: tuple[str, ...] = ()
+    plain_ablations: bool = True
+
+    @property
+    def name(self) -> str:
+        """What its records call it."""
+        return Path(self.find).stem
+
+    def allows(self, method: str) -> bool:
+        return not self.only or method in self.only
+
+
+@dataclass(frozen=True, kw_only=True)
+class _SeededPlan:
+    """Data sets, and how often a method is run: `seeds` times where its answers depend on the seed (`chance`)."""
+
+    data: tuple[Data, ...]
+    seeds: int
+    chance: tuple[str, ...]
+
+    def seeds_of(self, method: str) -> range:
+        """Several where the answers depend on the seed, else one."""
+        return range(self.seeds if method in self.chance else 1)
+
+
+# -- the paper ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """Table III, IV or V: each method with and without whitening."""
+
+    number: int
+    setting: str
+    protocol: str
+    methods: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One row of Table VI: the paper's name of it, and how it is run here."""
+
+    row: str
+    method: str
+    params: dict[str, Any] = field(default_factory=dict)
+    trials: int = 1
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """One ablation of Table VI; its last variant is the paper's choice."""
+
+    index: str
+    says: str
+    variants: tuple[Variant, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure, restricted to some data sets (none named: all)."""
+
+    name: str
+    data: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+    def wants(self, data: Data) -> bool:
+        named = not self.data or data.dataset in self.data or data.find in self.data
+        return named and data.find not in self.without
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(_SeededPlan):
+    """All of `paper.toml`. `attributes`: names of attributes, for data sets whose files have none."""
+
+    tables: tuple[PaperTable, ...]
+    ablations: tuple[Ablation, ...]
+    figures: tuple[Figure, ...]
+    attributes: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def named_methods(self) -> list[str]:
+        rows = [variant.method for ablation in self.ablations for variant in ablation.variants]
+        return [*(m for table in self.tables for m in table.methods), *rows, *self.chance]
+
+
+def settings_of(method: str) -> list[dict[str, Any]]:
+    """The parameters that a table's method is run with: plain and whitened features; HPL's defaults as they are."""
+    return [{}] if method == "hpl" else [{"whiten": whiten} for whiten in WHITENED]
+
+
+# -- the leaderboard ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Part:
+    """All methods on one data set with one kind of features; at most `trials` points and `seconds` to tune each.
+
+    No trials: every method runs with its defaults.
+    """
+
+    data: Data
+    features: str
+    trials: int = 0
+    seconds: float = 60
+
+    @property
+    def whiten(self) -> bool:
+        return self.features == "whitened"
+
+
+@dataclass(frozen=True)
+class Skip:
+    """A cell that is left out, and why."""
+
+    method: str
+    reason: str
+    data: str = ""
+    features: str = ""
+    setting: str = ""
+
+    def covers(self, method: str, part: Part, setting: str) -> bool:
+        wanted = (self.data or part.data.name, self.features or part.features, self.setting or setting)
+        return method == self.method and wanted == (part.data.name, part.features, setting)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A figure, in percent, that somebody else's code reached, and what repeats its preparation here.
+
+    `shrinkage`: of the whitening that the features get before, without roots; None: they stay as they are.
+    """
+
+    data: Data
+    features: str
+    method: str
+    figure: float
+    params: dict[str, Any]
+    shrinkage: float | None = None
+
+    @property
+    def task(self) -> str:
+        """What its record calls the task."""
+        said = "" if self.shrinkage is None else f", whitened with shrinkage {self.shrinkage:g}"
+        return f"{self.data.name}{said}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZooPlan(_SeededPlan):
+    """All of `zoo.toml`. `groups`: the methods by kind. `parts` are in the order in which they are run."""
+
+    groups: dict[str, tuple[str, ...]]
+    untuned: tuple[str, ...]
+    folds: int
+    limit: float
+    parts: tuple[Part, ...]
+    skips: tuple[Skip, ...] = ()
+    references: tuple[Reference, ...] = ()
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return tuple(name for names in self.groups.values() for name in names)
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """The kind of each method."""
+        return {name: kind for kind, names in self.groups.items() for name in names}
+
+    @property
+    def named_methods(self) -> list[str]:
+        return [*self.methods, *self.untuned, *self.chance, *(entry.method for entry in self.references)]
+
+    def skipped(self, method: str, part: Part, setting: str) -> str | None:
+        """Why this cell is left out, if it is."""
+        return next((skip.reason for skip in self.skips if skip.covers(method, part, setting)), None)
+
+
+# -- the ablation of the default model ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ModelPart:
+    """A part of HPL() by its name, and what switches it off: constructor parameters, constants of the model.
+
+    `switches` says what else these change, and where they change nothing.
+    """
+
+    name: str
+    switches: str
+    params: dict[str, Any] = field(default_factory=dict)
+    constants: dict[str, Any] = field(default_factory=dict)
+
+
+WHOLE = ModelPart("(nothing off)", "The whole model.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartsPlan:
+    """All of `parts.toml`: file names of the data, and the parts."""
+
+    data: tuple[str, ...]
+    parts: tuple[ModelPart, ...]
+    named_methods: tuple[str, ...] = ("hpl",)
+
+
+# -- the reader --------------------------------------------------------------------------------------------------------
+
+_AnyPlan = TypeVar("_AnyPlan", Plan, ZooPlan, PartsPlan)
+_T = TypeVar("_T")
+
+
+def read_plan(path: Path | None = None) -> Plan:
+    """The plan of the paper's tables and figures."""
+    return _read(Plan, path or benchmarks_folder() / "paper.toml")
+
+
+def read_zoo_plan(path: Path | None = None) -> ZooPlan:
+    """The plan of the leaderboard."""
+    path = path or benchmarks_folder() / "zoo.toml"
+    plan = _read(ZooPlan, path)
+    kinds = [part.features for part in plan.parts] + [entry.features for entry in plan.references]
+    wrong = [kind for kind in kinds if kind not in FEATURES]
+    if wrong:
+        raise UserError(f"{path}: features = '{wrong[0]}' is not known. Give {' or '.join(map(repr, FEATURES))}.")
+    return plan
+
+
+def read_parts_plan(path: Path | None = None) -> PartsPlan:
+    """The plan of the ablation."""
+    return _read(PartsPlan, path or benchmarks_folder() / "parts.toml")
+
+
+def benchmarks_folder() -> Path:
+    """Where plans and published numbers are, to be read only: in the installed package, or beside the source tree."""
+    inside = Path(__file__).parents[1] / "benchmarks"
+    return inside if inside.is_dir() else Path(__file__).parents[3] / "benchmarks"
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A TOML file, or an error that says what is wrong with it."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is not valid TOML: {error}.") from None
+
+
+def _read(kind: type[_AnyPlan], path: Path) -> _AnyPlan:
+    content = read_toml(path)
+    try:
+        described = [entry for entry in content.get("data", ()) if isinstance(entry, dict)]
+        data = {entry.find: entry for entry in _values(Data, described, {})}
+        plan = _build(kind, content, data)
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{path} {error.args[0]}.") from None
+    _check_methods(path, plan.named_methods)
+    return plan
+
+
+def _build(kind: type[_T], content: Mapping[str, Any], data: Mapping[str, Data]) -> _T:
+    """An instance of a dataclass from the table of the same keys."""
+    fields = {entry.name: entry for entry in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    for name in content:
+        if name not in fields:
+            raise TypeError(f"has an entry that is not known: '{name}' ({kind.__name__} has {', '.join(fields)})")
+    for name, entry in fields.items():
+        needed = entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING
+        if needed and name not in content:
+            raise KeyError(f"has no '{name}' ({kind.__name__})")
+    hints = get_type_hints(kind)
+    return kind(**{name: _value(hints[name], value, data) for name, value in content.items()})
+
+
+def _value(hint: Any, value: Any, data: Mapping[str, Data]) -> Any:
+    """A value as its field has it; a data set that is described elsewhere is named by its file."""
+    if hint is Data and isinstance(value, str):
+        if value not in data:
+            raise KeyError(f"has no data set '{value}'. {nearest(value, data)}".rstrip("."))
+        return data[value]
+    if is_dataclass(hint):
+        return _build(hint, value, data)  # type: ignore[arg-type]
+    if get_origin(hint) is tuple:
+        return _values(get_args(hint)[0], value, data)
+    if get_origin(hint) is dict:
+        return {key: _value(get_args(hint)[1], entry, data) for key, entry in value.items()}
+    return value
+
+
+def _values(hint: Any, values: Iterable[Any], data: Mapping[str, Data]) -> tuple[Any, ...]:
+    return tuple(_value(hint, value, data) for value in values)
+
+
+def _check_methods(path: Path, names: Iterable[str]) -> None:
+    for name in names:
+        if name not in METHODS:
+            raise UserError(f"{path}: there is no method '{name}'. {nearest(name, METHODS)}")

@@ -1,0 +1,147 @@
+"""PREPARE the tasks of a data set once for all measurements: read, identified, whitened, cut into folds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from superproto.baselines.registry import make_model
+from superproto.datasets.loading import read_source, to_task
+from superproto.datasets.task import Task
+from superproto.errors import UserError
+from superproto.experiments.plans import Data
+from superproto.samples.chunks import Array, rows_of
+from superproto.samples.timing import measured
+from superproto.samples.whitening import apply_metric
+
+# The ZSL and the GZSL task of a method are run one after the other.
+_MOST_WHITENED = 2
+
+
+@dataclass(frozen=True)
+class Whitened:
+    """A task whose samples are whitened already, and the seconds that this took."""
+
+    task: Task
+    seconds: float
+
+
+def whiten(task: Task) -> Whitened:
+    """Whiten a task once for all methods, as each does with ``whiten=True``: the metric is that of the simplest."""
+    with measured() as seconds:
+        metric = make_model("prototypes", {"whiten": True}).fit(task.X, task.y, semantics=task.semantics).metric_
+
+    def prepared(X: Array) -> Array:
+        return np.concatenate([part for (part,) in rows_of(X).visit(lambda chunk: (apply_metric(metric, chunk),))])
+
+    later = prepared(task.later) if len(task.later) else None
+    return Whitened(replace(task, X=prepared(task.X), X_later=later), seconds["whiten"])
+
+
+class PreparedTask:
+    """A task, read when first asked for, and its digest; `whitened` makes its whitened copy."""
+
+    def __init__(self, read: Callable[[], Task], whitened: Callable[[], Whitened] | None = None) -> None:
+        self._read = read
+        self.whitened = whitened or (lambda: whiten(self.task))
+
+    @classmethod
+    def of(cls, task: Task) -> PreparedTask:
+        """A task that is in memory already."""
+        return cls(lambda: task)
+
+    @cached_property
+    def task(self) -> Task:
+        return self._read()
+
+    @cached_property
+    def digest(self) -> str:
+        """What identifies the task in records."""
+        return self.task.digest()
+
+
+class TaskCache:
+    """One data set from a folder, read once; its tasks, each made once."""
+
+    def __init__(self, data: Data, folder: Path) -> None:
+        self.data = data
+        self.folder = folder
+        self.path = folder / data.find
+        self._pack: Any = None
+        self._prepared: dict[tuple[str, str], PreparedTask] = {}
+        self._whitened: dict[tuple[str, str], Whitened] = {}
+        self._folds: dict[tuple[int, bool], list[Task]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process reads the data set itself, once for all the work that it is given."""
+        return _cache_of_process, (self.data, self.folder)
+
+    @property
+    def at_hand(self) -> bool:
+        return self.path.exists()
+
+    def size(self) -> int:
+        """Bytes of its file, or of the files in its folder."""
+        files = self.path.iterdir() if self.path.is_dir() else [self.path]
+        return sum(file.stat().st_size for file in files)
+
+    def prepared(self, setting: str = "zsl", protocol: str = "ps") -> PreparedTask:
+        key = (setting, protocol)
+        if key not in self._prepared:
+            self._prepared[key] = PreparedTask(lambda: self._read(*key), lambda: self.whitened(*key))
+        return self._prepared[key]
+
+    def task(self, setting: str = "zsl", protocol: str = "ps") -> Task:
+        """The task of a setting and protocol; an error where the data set has no such split."""
+        return self.prepared(setting, protocol).task
+
+    def digest(self, setting: str = "zsl", protocol: str = "ps") -> str:
+        return self.prepared(setting, protocol).digest
+
+    def digests(self) -> set[str]:
+        """Those of every task that was made, and of the main one."""
+        made = {key for key, prepared in self._prepared.items() if "task" in vars(prepared)}
+        return {self.digest(*key) for key in {*made, ("zsl", "ps")}}
+
+    def whitened(self, setting: str, protocol: str) -> Whitened:
+        """The task with its samples whitened, once for all methods; only the last ones are kept."""
+        key = (setting, protocol)
+        if key not in self._whitened:
+            recent = list(self._whitened.items())[1 - _MOST_WHITENED :]
+            self._whitened = dict(recent)
+            self._whitened[key] = whiten(self.task(*key))
+        return self._whitened[key]
+
+    def folds(self, number: int, whitened: bool) -> list[Task]:
+        """Validation tasks of the ZSL task, each whitened by its own labeled samples: its hidden classes have none."""
+        key = (number, whitened)
+        if key not in self._folds:
+            folds = self.task("zsl").folds(number)
+            self._folds = {key: [whiten(fold).task for fold in folds] if whitened else folds}
+        return self._folds[key]
+
+    def has(self, protocol: str) -> bool:
+        """Whether the data set has this split: the standard one is often missing."""
+        try:
+            self.task("zsl", protocol)
+        except UserError:
+            if protocol == "ss":
+                return False
+            raise
+        return True
+
+    def _read(self, setting: str, protocol: str) -> Task:
+        if self._pack is None:
+            self._pack = read_source(self.path)
+        return to_task(self._pack, setting, protocol)
+
+
+@lru_cache(maxsize=1)
+def _cache_of_process(data: Data, folder: Path) -> TaskCache:
+    """A process keeps the data set that it works on: jobs come data set by data set."""
+    return TaskCache(data, folder)
