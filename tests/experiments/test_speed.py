@@ -13,11 +13,10 @@ from superproto.cli.exit_codes import run_command
 from superproto.errors import UserError
 from superproto.experiments import speed
 from superproto.experiments.speed import STUDIES, bench, fit_parts, large, scaling, versus
-from superproto.experiments.speed.chart import write_growth_chart
 from superproto.experiments.speed.data import Size, synthetic
 from superproto.experiments.speed.entries import last_entries, write_entry
 from superproto.experiments.speed.machine import Rates, anonymous_bytes, exponent, peak_memory, time_together
-from superproto.experiments.speed.views import SPEED_BLOCKS
+from superproto.experiments.speed.views import SPEED_BLOCKS, write_growth_chart
 from superproto.samples import kernels
 
 

@@ -13,8 +13,9 @@ from superproto.baselines.registry import make_model, parameters_of
 from superproto.datasets import make_task
 from superproto.errors import UserError
 from superproto.evaluation.bootstrap import Difference, paired_difference
-from superproto.experiments import ablation, robustness, studies
+from superproto.experiments import ablation, robustness
 from superproto.experiments.ablation import Finding, findings, held_out_table, measure_parts, read_parts, table_of
+from superproto.experiments.generated_docs import RecordedResults, robustness_block, robustness_table
 from superproto.experiments.paper.published import read_toml
 from superproto.experiments.runner import Run, run_methods
 
@@ -89,8 +90,8 @@ class TestRobustness:
         for finding, condition in zip(found, self.few):
             assert set(finding["accuracy"]) == {robustness.START, *robustness.COMPARED}
             assert all(len(values) == condition.draws for values in finding["accuracy"].values())
-        head, rows = studies.robustness_rows(found)
-        assert all(len(row) == len(head) for row in rows)
+        table = robustness_table(found)
+        assert all(len(row) == len(table.columns) for row in table.rows)
 
     def test_what_is_found_is_not_measured_again(self, task, tmp_path, monkeypatch):
         path = tmp_path / "r.jsonl"
@@ -140,13 +141,11 @@ class TestRobustness:
         with pytest.raises(UserError, match="no finding"):
             robustness.read_findings(tmp_path / "r.jsonl")
 
-    def test_the_table_says_where_the_start_is_better(self, tmp_path, monkeypatch):
-        lines = [
+    def test_the_table_says_where_the_start_is_better(self):
+        found = [
             {"task": "t", "condition": f"c: {i}", "seed": 0, "draws": 2, "accuracy": accuracy}
             for i, accuracy in enumerate(
                 [{"start": [0.5, 0.5], "hpl": [h, h], "kmeans": [0, 0], "transclip": [0, 0]} for h in (0.6, 0.4)]
             )
         ]
-        (tmp_path / "robustness.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        monkeypatch.setattr(studies, "robustness_file", lambda: tmp_path / "robustness.jsonl")
-        assert "in 1 of 2 conditions: t, c: 1." in studies.robustness_block()
+        assert "in 1 of 2 conditions: t, c: 1." in robustness_block(RecordedResults(robustness=found))

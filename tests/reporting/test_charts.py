@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from superproto.reporting.markup import Markup, join, tag
 
 from superproto.reporting.charts.charts import Series, bar_chart, heat_map, line_chart, scatter_chart
 from superproto.reporting.charts.pictures import Picture, gray_png, picture_grid
 from superproto.reporting.charts.scales import Scale, scale_over
 from superproto.reporting.charts.trees import dendrogram, leaf_order
-from superproto.reporting.markup import Markup, join, tag
 from superproto.reporting.page import Page, standalone_svg, table
 
 EVIL = "<script>alert('x')</script> & \"quoted\" \x00\x1b"

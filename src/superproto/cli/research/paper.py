@@ -80,23 +80,26 @@ def tables(
     Example:  superproto tables --check
     """
     from superproto.errors import UserError
-    from superproto.experiments.generated_docs import marked_files, refresh, stale
-    from superproto.experiments.leaderboard.blocks import Standing
-    from superproto.experiments.records import read_records
-    from superproto.experiments.speed.entries import last_entries
+    from superproto.experiments.generated_docs import marked_files, read_results, refresh, stale
 
     chosen = files or marked_files(Path())
     if not chosen:
         raise UserError("No file here has generated blocks. Run this where README.md is, or name files.")
     if not records.exists() and not zoo.exists():
         raise UserError(f"Neither {records} nor {zoo} exists. Give --records or --zoo.")
-    known, board = (read_records(path) if path.exists() else [] for path in (records, zoo))
-    times, standing = last_entries(speed), Standing(board)
+    results = read_results(
+        records,
+        zoo,
+        speed,
+        parts=records.with_name("parts.jsonl"),
+        held_out=records.with_name("parts_held_out.jsonl"),
+        robustness=records.with_name("robustness.jsonl"),
+    )
     if check:
-        old = stale(chosen, known, times, standing)
+        old = stale(chosen, results)
         if old:
             raise UserError(f"{', '.join(map(str, old))}: generated blocks are stale. Run: superproto tables")
-        terminal.show(f"{len(chosen)} files agree with {len(known) + len(board)} records.")
+        terminal.show(f"{len(chosen)} files agree with {len(results.records) + len(results.leaderboard)} records.")
     else:
-        changed = refresh(chosen, known, times, standing)
+        changed = refresh(chosen, results)
         terminal.show(f"Changed: {', '.join(map(str, changed)) or 'nothing'}.")

@@ -80,8 +80,8 @@ def _entries(data: Path, only: list[str] | None, large: Path | None) -> Iterator
 
 
 def _keep(entry: Entry, output: Path | None, plot: Path | None) -> None:
-    from superproto.experiments.speed.chart import write_growth_chart
     from superproto.experiments.speed.entries import write_entry
+    from superproto.experiments.speed.views import write_growth_chart
 
     if output is not None:
         write_entry(output, entry)

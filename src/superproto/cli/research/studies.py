@@ -36,14 +36,13 @@ def ablation(
               superproto ablation --data packs --held-out 3
     """
     from superproto.experiments.ablation import findings, held_out_table, measure_parts, table_of
-    from superproto.experiments.studies import held_out_file, parts_file
 
     if held_out:
-        records = measure_parts(data, output or held_out_file(), _progress(), folds=held_out)
+        records = measure_parts(data, output or _results_file("parts_held_out.jsonl"), _progress(), folds=held_out)
         title = "Points against the whole model, mean over folds (folds in which the part helped)"
         terminal.show_table(*held_out_table(findings(records)), title=title)
         return
-    records = measure_parts(data, output or parts_file(), _progress())
+    records = measure_parts(data, output or _results_file("parts.jsonl"), _progress())
     terminal.show_table(*table_of(findings(records)), title="Points against the whole model, 95 % intervals")
 
 
@@ -63,15 +62,15 @@ def robustness(
               superproto robustness flo.npz --only half --only "samples in the pool: 1"
     """
     from superproto.datasets import load
+    from superproto.experiments.generated_docs import robustness_table
     from superproto.experiments.robustness import measure_robustness
-    from superproto.experiments.studies import robustness_file, robustness_rows
 
     step, found = terminal.steps(), []
     for pack in packs:
-        for finding in measure_robustness(load(pack), output or robustness_file(), only=only or ()):
+        for finding in measure_robustness(load(pack), output or _results_file("robustness.jsonl"), only=only or ()):
             found.append(finding)
             step(f"{finding['task']}, {finding['condition']}: {finding['draws']} draws")
-    terminal.show_table(*robustness_rows(found), title="Accuracy in percent, mean over the draws")
+    terminal.show_table(*robustness_table(found).to_text(), title="Accuracy in percent, mean over the draws")
 
 
 def _progress() -> Callable[[Record, bool], None]:
@@ -79,3 +78,8 @@ def _progress() -> Callable[[Record, bool], None]:
     return lambda record, reused: step(
         f"{record.task}, {record.setting}: {'recorded already' if reused else f'{record.seconds:.1f} s'}"
     )
+
+
+def _results_file(name: str) -> Path:
+    """In benchmarks/ of a checkout, else here; never in the installed package."""
+    return (Path("benchmarks") if Path("benchmarks").is_dir() else Path()) / name
