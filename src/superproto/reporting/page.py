@@ -27,7 +27,7 @@ class Page:
 
     def render(self) -> Markup:
         """The whole page as HTML."""
-        return render_template(self.template, contents=Contents(), **self.content)
+        return render_template(self.template, {**self.content, "contents": Contents()})
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the page, whole or not at all, and return where it is."""
@@ -53,7 +53,7 @@ class Contents:
         return anchor
 
 
-def render_template(name: str, **content: Any) -> Markup:
+def render_template(name: str, content: Mapping[str, Any]) -> Markup:
     """A template of the package with this content; whatever is not markup is escaped."""
     return Markup(_environment().get_template(name).render(content))
 

@@ -14,7 +14,8 @@ from markupsafe import Markup
 from superproto.reporting.page import render_template
 
 _MARKDOWN_STYLES = {"": "{}", "bold": "**{}**", "code": "`{}`", "quiet": "{}", "small": " {}"}
-_LATEX_STYLES = {"": "{}", "bold": r"\textbf{{{}}}", "code": r"\texttt{{{}}}", "quiet": "{}", "small": " {}"}
+# In a typeset table the name of a method is a word like others.
+_LATEX_STYLES = {"": "{}", "bold": r"\textbf{{{}}}", "code": "{}", "quiet": "{}", "small": " {}"}
 # What Markdown would read as its own sign. An underscore inside a word and a bracket without an address are text.
 _MARKDOWN_SIGNS = re.compile(r"[\\|*`~$]|(?<![^\W_])_|_(?![^\W_])|\[(?=[^\]]*\][(\[:])|<(?=[A-Za-z/!?])|&(?=#?\w+;)")
 _LATEX_SIGNS = {
@@ -70,9 +71,8 @@ class Table:
         heading = [_pieces(column) for column in self.columns]
         styles = self.styles or [""] * len(self.rows)
         rows = [(style, [_pieces(cell) for cell in row]) for style, row in zip(styles, self.rows, strict=True)]
-        return render_template(
-            "table.html", heading=heading, rows=rows, groups=self.groups, text_columns=self.text_columns
-        )
+        content = {"heading": heading, "rows": rows, "groups": self.groups, "text_columns": self.text_columns}
+        return render_template("table.html", content)
 
     def __html__(self) -> Markup:
         """A template shows a table by its name alone."""
