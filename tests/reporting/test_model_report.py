@@ -23,7 +23,9 @@ EVIL = "<script>alert(1)</script>"
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A pack of 9 seen and 4 unseen classes, one of which has a name that no page must run."""
-    task = make_task(n_seen=9, n_unseen=4, samples_per_class=14, n_features=12, n_attributes=7, random_state=0)
+    task = make_task(
+        n_seen=9, n_unseen=4, samples_per_class=14, n_features=12, n_attributes=7, setting="gzsl", random_state=0
+    )
     names = task.class_names.astype(object)
     names[task.unseen_classes[0]] = EVIL
     split = np.where(task.asked, "test", "train")
@@ -97,10 +99,19 @@ def test_thumbnails_are_shown_where_pictures_are(tmp_path: Path) -> None:
     assert "How the pool was labeled" in build_report(model, task, images=tmp_path).render()
 
 
-def test_a_model_of_one_class_has_no_runner_up() -> None:
-    task = make_task(n_seen=1, n_unseen=1, samples_per_class=10, n_features=8, n_attributes=5, random_state=0)
-    y = np.where(task.truth == task.truth[task.asked][0], -1, 0)[task.asked]
-    model = HPL().fit(task.X[task.asked], y, semantics=task.semantics[task.unseen_classes])
-    alone = replace(task, X=task.X[task.asked], y=y, truth=np.zeros_like(y), semantics=task.semantics[:1])
+def test_a_model_of_one_class_has_no_runner_up_and_a_page_all_the_same() -> None:
+    task = make_task(n_seen=2, n_unseen=1, samples_per_class=10, n_features=8, n_attributes=5, random_state=0)
+    first = np.flatnonzero(task.truth == 0)
+    alone = replace(
+        task,
+        X=task.X[first],
+        y=np.where(np.arange(len(first)) % 2, 0, -1),
+        truth=task.truth[first],
+        semantics=task.semantics[:1],
+        class_names=task.class_names[:1],
+        rows=np.arange(len(first)),
+    )
+    model = HPL().fit(alone.X, alone.y, semantics=alone.semantics)
+    assert "Every label is right." in build_report(model, alone).render()
     table = summarize_model(model, alone)["samples"]["doubts"]["samples"]
     assert {len(row) for row in table.rows} == {len(table.columns)} == {4}

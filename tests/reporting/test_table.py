@@ -80,7 +80,7 @@ def test_a_cell_named_script_is_text_in_every_format(style: str) -> None:
     assert {len(cells_of(line)) for line in lines} == {2}
     assert len(lines) == 4
     latex = [line for line in table.to_latex().splitlines() if line.endswith(r"\\")]
-    assert all(line.count(" & ") == line.count(r"\&") * 0 + 1 for line in latex[1:])
+    assert [len(re.split(r"(?<!\\)&", line)) for line in latex] == [1, 2, 2]
     assert len(list(csv.reader(io.StringIO(table.to_csv())))) == 2
 
 

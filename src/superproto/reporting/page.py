@@ -25,9 +25,9 @@ class Page:
     template: str
     content: Mapping[str, Any]
 
-    def render(self) -> Markup:
+    def render(self) -> str:
         """The whole page as HTML."""
-        return render_template(self.template, {**self.content, "contents": Contents()})
+        return str(render_template(self.template, {**self.content, "contents": Contents()}))
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the page, whole or not at all, and return where it is."""

@@ -18,6 +18,7 @@ _MARKDOWN_STYLES = {"": "{}", "bold": "**{}**", "code": "`{}`", "quiet": "{}", "
 _LATEX_STYLES = {"": "{}", "bold": r"\textbf{{{}}}", "code": "{}", "quiet": "{}", "small": " {}"}
 # What Markdown would read as its own sign. An underscore inside a word and a bracket without an address are text.
 _MARKDOWN_SIGNS = re.compile(r"[\\|*`~$]|(?<![^\W_])_|_(?![^\W_])|\[(?=[^\]]*\][(\[:])|<(?=[A-Za-z/!?])|&(?=#?\w+;)")
+_SPACES = re.compile(r"\s+")
 _LATEX_SIGNS = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -138,7 +139,7 @@ def escape_markdown(text: str) -> str:
     >>> print(escape_markdown("a_b *c* <script> x < 3"))
     a_b \*c\* \<script> x < 3
     """
-    return _MARKDOWN_SIGNS.sub(r"\\\g<0>", " ".join(text.split()))
+    return _MARKDOWN_SIGNS.sub(r"\\\g<0>", _on_one_line(text))
 
 
 class _Line(NamedTuple):
@@ -159,7 +160,12 @@ def _piece(content: str | int | float | Text) -> Text:
 
 
 def _bare(content: Content) -> str:
-    return "".join(f" {text}" if style == "small" else text for text, style in _pieces(content).parts).strip()
+    pieces = (f" {text}" if style == "small" else text for text, style in _pieces(content).parts)
+    return _on_one_line("".join(pieces)).strip()
+
+
+def _on_one_line(text: str) -> str:
+    return _SPACES.sub(" ", text)
 
 
 def _markdown(content: Content) -> str:
@@ -170,15 +176,11 @@ def _markdown_piece(piece: Text) -> str:
     text, style = piece
     if style == "code" and "`" not in text:
         # Inside code nothing is a sign but the end of the cell.
-        return "`{}`".format(" ".join(text.split()).replace("|", r"\|"))
-    inside = _edges_kept(text)
-    return _MARKDOWN_STYLES["" if style == "code" else style].format(inside) if inside else ""
-
-
-def _edges_kept(text: str) -> str:
-    """The escaped text; a space at its start or end separates it from the next piece."""
-    before, after = " " * text[:1].isspace(), " " * text[-1:].isspace()
-    return f"{before}{escape_markdown(text)}{after}" if text.strip() else before
+        return _MARKDOWN_STYLES[style].format(_on_one_line(text).replace("|", r"\|"))
+    escaped = escape_markdown(text)
+    # A space next to the stars would end the bold text before it begins.
+    escaped = escaped.strip() if style == "bold" else escaped
+    return _MARKDOWN_STYLES["" if style == "code" else style].format(escaped) if escaped else ""
 
 
 def _latex(content: Content) -> str:
@@ -190,7 +192,7 @@ def _latex_line(cells: Iterable[str]) -> str:
 
 
 def _escape_latex(text: str) -> str:
-    return "".join(_LATEX_SIGNS.get(sign, sign) for sign in " ".join(text.split(" ")))
+    return "".join(_LATEX_SIGNS.get(sign, sign) for sign in _on_one_line(text))
 
 
 def _csv(content: Content) -> str | int | float:
@@ -198,7 +200,7 @@ def _csv(content: Content) -> str | int | float:
     if isinstance(content, int | float):
         return content
     text = _bare(content)
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not _is_number(text) else text
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@") and not _is_number(text) else text
 
 
 def _is_number(text: str) -> bool:
