@@ -156,33 +156,39 @@ def heat_map(
 ) -> Markup:
     """A table of numbers as shades of one color, from 0 to the largest; `tints` give rows colors of their own."""
     values = np.asarray(table, dtype=float)
-    largest = float(np.nanmax(np.abs(values))) or 1.0
+    hover = hover or (lambda i, j: f"{row_names[i]} → {column_names[j]}: {label_of(values[i, j])}")
     left = 34 + 6.8 * max((len(name) for name in row_names), default=0)
-    top = (
-        16
-        + (4.3 * max((len(name) for name in column_names), default=0) if slanted else 14)
-        + (14 if column_title else 0)
-    )
-    past = max(
-        [4.3 * len(name) - (len(column_names) - j - 0.5) * cell for j, name in enumerate(column_names)], default=0
-    )
+    names_above = 4.3 * max((len(name) for name in column_names), default=0) if slanted else 14
+    top = 16 + names_above + (14 if column_title else 0)
+    width, height = left + len(column_names) * cell, top + len(row_names) * cell
     parts = [_column_name(name, left + (j + 0.5) * cell, top - 7, slanted) for j, name in enumerate(column_names)]
     for i, name in enumerate(row_names):
-        y = top + i * cell
+        y, tint = top + i * cell, color(0 if tints is None else tints[i])
         parts.append(words(name, left - 7, y + cell / 2 + 4, anchor="end", size="tick"))
-        tint = color(0 if tints is None else tints[i])
-        for j in range(values.shape[1]):
-            says_cell = (
-                f"{row_names[i]} → {column_names[j]}: {label_of(values[i, j])}" if hover is None else hover(i, j)
-            )
-            parts.append(_cell(values[i, j], largest, left + j * cell, y, cell, tint, numbers, says_cell))
-    width, height = left + len(column_names) * cell, top + len(row_names) * cell
+        parts += _cells(values, i, left, y, cell, tint, numbers, hover)
     if row_title:
         middle = f"translate(12 {(top + height) / 2:.1f}) rotate(-90)"
         parts.append(words(row_title, 0, 0, anchor="middle", transform=middle))
     if column_title:
         parts.append(words(column_title, (left + width) / 2, 13, anchor="middle"))
-    return figure(width + (max(past, 0) if slanted else 0) + 10, height + 6, *parts, says=says)
+    return figure(width + (_overhang(column_names, cell) if slanted else 0) + 10, height + 6, *parts, says=says)
+
+
+def _overhang(column_names: Sequence[str], cell: float) -> float:
+    """How far slanted names of columns reach beyond the last column."""
+    past = (4.3 * len(name) - (len(column_names) - j - 0.5) * cell for j, name in enumerate(column_names))
+    return max([0.0, *past])
+
+
+def _cells(
+    values: npt.NDArray[np.floating], row: int, left: float, y: float, cell: float, tint: str, numbers: bool,
+    hover: Callable[[int, int], str],
+) -> list[Markup]:  # fmt: skip
+    largest = float(np.nanmax(np.abs(values))) or 1.0
+    return [
+        _cell(value, largest, left + j * cell, y, cell, tint, numbers, hover(row, j))
+        for j, value in enumerate(values[row])
+    ]
 
 
 def _line(number: int, line: Series, frame: Frame, y_text: Callable[[float], str]) -> Markup:
