@@ -16,12 +16,18 @@ from superproto.cli import exit_codes
 from superproto.datasets import make_task, pack_arrays
 from superproto.datasets.packs import write_pack
 from superproto.errors import UserError
-from superproto.experiments.leaderboard import blocks, tuned_parameters
-from superproto.experiments.leaderboard.blocks import BOARD_BLOCKS, Standing
-from superproto.experiments.leaderboard.board_page import build_board
-from superproto.experiments.leaderboard.exports import signed, to_csv, to_latex, to_markdown
+from superproto.experiments.leaderboard import tuned_parameters, views
 from superproto.experiments.leaderboard.jobs import run_leaderboard, run_references
 from superproto.experiments.leaderboard.ranking import Cell, Column, board_of
+from superproto.experiments.leaderboard.views import (
+    LEADERBOARD_BLOCKS,
+    LeaderboardRecords,
+    build_leaderboard_page,
+    cells_table,
+    leaderboard_latex,
+    leaderboard_markdown,
+    signed,
+)
 from superproto.experiments.plans import ZooPlan, read_zoo_plan
 from superproto.experiments.records import Record, append_record, read_records
 from superproto.experiments.runner import Run, run_methods
@@ -124,7 +130,7 @@ def test_an_interrupted_run_goes_on_and_comes_to_the_same_table(
     assert len(said) == 22
     assert "min left" in said[-1]
     assert len(calls) == 3 - searches, "a choice that is recorded is not made again"
-    assert to_markdown(board_of(plan, read_records(path))) == to_markdown(board_of(plan, records))
+    assert leaderboard_markdown(board_of(plan, read_records(path))) == leaderboard_markdown(board_of(plan, records))
     assert run_leaderboard(plan, folder, path) == 0
 
 
@@ -146,7 +152,7 @@ def test_again_runs_what_is_recorded_with_the_choices_that_were_made(
     monkeypatch.setattr(tuned_parameters, "tune", lambda *a, **k: pytest.fail("a choice was made again"))
     assert run_leaderboard(plan, folder, path, methods=["kmeans"], features=["whitened"], again=True) == 2
     assert len(read_records(path)) == len(records) + 2
-    assert to_markdown(board_of(plan, read_records(path))) == to_markdown(board_of(plan, records))
+    assert leaderboard_markdown(board_of(plan, read_records(path))) == leaderboard_markdown(board_of(plan, records))
 
 
 def test_references_are_run_once_and_are_no_rows(
@@ -155,8 +161,10 @@ def test_references_are_run_once_and_are_no_rows(
     path = tmp_path / "r.jsonl"
     assert run_references(plan, folder, path) == 2
     assert run_references(plan, folder, path) == 0
-    assert to_markdown(board_of(plan, [*records, *read_records(path)])) == to_markdown(board_of(plan, records))
-    block = BOARD_BLOCKS["leaderboard-references"](Standing([*records, *read_records(path)], plan))
+    assert leaderboard_markdown(board_of(plan, [*records, *read_records(path)])) == leaderboard_markdown(
+        board_of(plan, records)
+    )
+    block = LEADERBOARD_BLOCKS["leaderboard-references"](LeaderboardRecords([*records, *read_records(path)], plan))
     for figure, record in zip((50, 60), read_records(path)):
         assert f"| {figure}.0 | {100 * record.scores['per_class_accuracy']:.1f} |" in block
 
@@ -233,7 +241,7 @@ def test_hpl_with_other_defaults_than_today_s_is_not_shown(plan: ZooPlan, record
 
 
 def test_markdown_keeps_its_columns_whatever_a_title_holds(plan: ZooPlan, records: list[Record]) -> None:
-    text = to_markdown(board_of(plan, records))
+    text = leaderboard_markdown(board_of(plan, records))
     assert r"A\|B & 50%\_x" in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {len(line.replace(r"\|", "").split("|")) for line in rows} == {5}
@@ -245,7 +253,7 @@ def test_what_rounds_to_zero_has_no_minus() -> None:
 
 
 def test_latex_escapes_its_signs(plan: ZooPlan, records: list[Record]) -> None:
-    text = to_latex(board_of(plan, records))
+    text = leaderboard_latex(board_of(plan, records))
     assert r"A|B \& 50\%\_x" in text
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 4
     body = [line for line in text.splitlines() if line.endswith(r"\\")]
@@ -254,7 +262,7 @@ def test_latex_escapes_its_signs(plan: ZooPlan, records: list[Record]) -> None:
 
 def test_csv_has_a_line_for_each_cell_and_no_formula(plan: ZooPlan, records: list[Record]) -> None:
     named = replace(plan, groups={**plan.groups, "transductive": ("kmeans",), '=1+"1"': ("hpl",)})
-    rows = list(csv.DictReader(io.StringIO(to_csv(board_of(named, records)))))
+    rows = list(csv.DictReader(io.StringIO(cells_table(board_of(named, records)).to_csv())))
     assert len(rows) == 4 * 4
     assert {row["kind"] for row in rows if row["method"] == "hpl"} == {'\'=1+"1"'}
     by_cell = {(r["setting"], r["features"], r["method"]): r for r in rows}
@@ -265,7 +273,7 @@ def test_csv_has_a_line_for_each_cell_and_no_formula(plan: ZooPlan, records: lis
 
 def test_the_page_escapes_and_says_what_was_not_run(plan: ZooPlan, records: list[Record]) -> None:
     shown = replace(plan, groups={**plan.groups, "inductive": ("prototypes",), "<script>alert(1)</script>": ("ale",)})
-    text = build_board(board_of(shown, [r for r in records if r.method != "kmeans"])).render()
+    text = build_leaderboard_page(board_of(shown, [r for r in records if r.method != "kmeans"])).render()
     assert "<script" not in text
     assert "&lt;script&gt;" in text
     assert "not run" in text
@@ -275,12 +283,12 @@ def test_the_page_escapes_and_says_what_was_not_run(plan: ZooPlan, records: list
 def test_the_short_block_has_hpl_however_it_places(
     plan: ZooPlan, records: list[Record], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "_BEST", 2)
+    monkeypatch.setattr(views, "_BEST", 2)
     worse = [
         replace(r, scores={**r.scores, "per_class_accuracy": 0.01}) if (r.method, r.setting) == ("hpl", "zsl") else r
         for r in records
     ]
-    text = BOARD_BLOCKS["leaderboard-short"](Standing(worse, plan))
+    text = LEADERBOARD_BLOCKS["leaderboard-short"](LeaderboardRecords(worse, plan))
     assert "| `hpl` | 1.0" in text
     assert text.count("| `") == 3
 

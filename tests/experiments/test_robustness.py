@@ -10,7 +10,8 @@ import pytest
 from superproto.cli.exit_codes import run_command
 from superproto.datasets import make_task
 from superproto.errors import UserError
-from superproto.experiments import robustness, studies
+from superproto.experiments import robustness
+from superproto.experiments.generated_docs import RecordedResults, robustness_block, robustness_table
 from superproto.experiments.records import read_records, unmeasured, write_records
 from superproto.experiments.robustness import measure_robustness
 
@@ -30,8 +31,8 @@ def test_every_condition_is_answered_by_every_method(task, tmp_path):
     for finding, condition in zip(found, once):
         assert set(finding["accuracy"]) == {robustness.START, *robustness.COMPARED}
         assert all(len(values) == condition.draws for values in finding["accuracy"].values())
-    head, rows = studies.robustness_rows(found)
-    assert all(len(row) == len(head) for row in rows)
+    table = robustness_table(found)
+    assert all(len(row) == len(table.columns) for row in table.rows)
 
 
 def test_what_is_found_is_not_measured_again(task, tmp_path, monkeypatch):
@@ -108,11 +109,11 @@ def test_a_condition_that_fails_leaves_the_others(task, tmp_path, monkeypatch):
 def test_where_findings_go_must_be_said(task, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.npz").touch()
-    assert run_command(["robustness", "p.npz"]) == 2
+    assert run_command(["research", "robustness", "p.npz"]) == 2
     assert "--output" in capsys.readouterr().err
 
 
-def test_the_table_says_where_the_start_is_better(tmp_path, monkeypatch):
+def test_the_table_says_where_the_start_is_better(tmp_path):
     records = [
         unmeasured("robustness", f"c: {i}", task="t", params={"draws": 2}, scores=accuracy)
         for i, accuracy in enumerate(
@@ -120,5 +121,5 @@ def test_the_table_says_where_the_start_is_better(tmp_path, monkeypatch):
         )
     ]
     write_records(tmp_path / "robustness.jsonl", records)
-    monkeypatch.setattr(studies, "robustness_file", lambda: tmp_path / "robustness.jsonl")
-    assert "in 1 of 2 conditions: t, c: 1." in studies.robustness_block()
+    found = robustness.read_findings(tmp_path / "robustness.jsonl")
+    assert "in 1 of 2 conditions: t, c: 1." in robustness_block(RecordedResults(robustness=found))

@@ -15,10 +15,9 @@ from superproto.errors import UserError
 from superproto.experiments import speed
 from superproto.experiments.records import last_entries, read_records
 from superproto.experiments.speed import STUDIES, bench, bench_large, fit_parts, studies
-from superproto.experiments.speed.chart import write_growth_chart
 from superproto.experiments.speed.data import Size, synthetic
 from superproto.experiments.speed.machine import Rates, anonymous_bytes, fitted_exponent, peak_memory, time_together
-from superproto.experiments.speed.views import SPEED_BLOCKS
+from superproto.experiments.speed.views import SPEED_BLOCKS, write_growth_chart
 from superproto.samples import kernels
 
 

@@ -15,8 +15,7 @@ import pytest
 
 from superproto.experiments.paper.page import build_page
 from superproto.experiments.plans import read_plan
-from superproto.reporting.digits_demo import run_demo
-from superproto.reporting.digits_demo_page import build_demo_page
+from superproto.reporting.digits_demo import build_demo_page, run_demo
 
 pytestmark = pytest.mark.extra
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

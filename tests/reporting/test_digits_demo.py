@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from superproto.reporting.digits_demo import Demo, pixels_of, run_demo, try_choice
-from superproto.reporting.digits_demo_page import build_demo_page
+from superproto.reporting.digits_demo import Demo, build_demo_page, pixels_of, run_demo, try_choice
 
 
 @pytest.fixture(scope="module")

@@ -1,266 +1,48 @@
-"""Pages about runs and fits: what the records say is what the page says, and nothing that a name holds breaks it."""
+"""The page of one's own fit: how its pool was labeled, which labels to doubt, and what its parameters were."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from superproto import HPL
-from superproto.baselines.registry import make_model, parameters_of
+from superproto.baselines.registry import load_model
 from superproto.cli.report import report_on
-from superproto.datasets import make_task
-from superproto.datasets.packs import Pack, read_pack, write_pack
+from superproto.datasets import load, make_task, pack_arrays
+from superproto.datasets.packs import Pack, write_pack
 from superproto.errors import UserError
-from superproto.evaluation.evaluate import evaluate
 from superproto.evaluation.training import fit_task
-from superproto.experiments.generated_docs import render_readme, stale
-from superproto.experiments.paper.comparison import directions
-from superproto.experiments.paper.jobs import jobs_of
-from superproto.experiments.paper.page import build_page, reproduce_paper
-from superproto.experiments.paper.published import published_rows
-from superproto.experiments.plans import Ablation, Data, Figure, PaperTable, Plan, Variant, read_plan
-from superproto.experiments.records import Record, Results, append_record, read_records, record_of
-from superproto.experiments.task_cache import TaskCache
-from superproto.reporting.model_report import build_report
+from superproto.reporting.model_report import build_report, summarize_model
 
 EVIL = "<script>alert(1)</script>"
 
 
-def small_pack(folder: Path, name: str) -> Path:
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A pack of 9 seen and 4 unseen classes, one of which has a name that no page must run."""
-    task = make_task(n_seen=9, n_unseen=4, samples_per_class=14, n_features=12, n_attributes=7, random_state=0)
-    truth, unseen = task.truth, task.unseen_classes
-    rows = np.arange(len(truth))
-    seen_rows = rows[~np.isin(truth, unseen)]
-    names = np.array([f"class {i}" for i in range(len(task.semantics))], dtype=object)
-    names[unseen[0]] = EVIL
-    held_out = seen_rows[::5]
-    splits = {
-        "trainval": np.setdiff1d(seen_rows, held_out),
-        "test_seen": held_out,
-        "test_unseen": rows[np.isin(truth, unseen)],
-    }
-    path = folder / name
-    write_pack(path, Pack(path.stem, np.asarray(task.X), truth, task.semantics, names.astype(str), splits))
+    task = make_task(
+        n_seen=9, n_unseen=4, samples_per_class=14, n_features=12, n_attributes=7, setting="gzsl", random_state=0
+    )
+    names = task.class_names.astype(object)
+    names[task.unseen_classes[0]] = EVIL
+    split = np.where(task.asked, "test", "train")
+    path = tmp_path_factory.mktemp("packs") / "small.npz"
+    write_pack(path, pack_arrays(task.X, names[task.truth], task.semantics, names, split=split))
     return path
 
 
-def write_xlsa17(folder: Path, pack: Pack) -> None:
-    """The pack as Xian et al. write theirs: columns are samples and classes, indices start at 1."""
-    from scipy.io import savemat
-
-    names = np.array([[str(name)] for name in pack.class_names], dtype=object)
-    places = {f"{name}_loc": rows[:, None] + 1 for name, rows in pack.splits.items()}
-    savemat(folder / "res101.mat", {"features": pack.features.T, "labels": pack.labels[:, None] + 1})
-    savemat(folder / "att_splits.mat", {"att": pack.semantics.T, "allclasses_names": names, **places})
-
-
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("packs")
-    small_pack(folder, "small.npz")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def plan() -> Plan:
-    """The shape of the paper's plan at a size for tests."""
-    full = read_plan()
-    methods = ("eszsl", "hpl-published", "hpl")
-    return Plan(
-        data=(Data("Small", "small.npz", "CUB", "synthetic"), Data("SUN", "SUN", "SUN", "ResNet-101")),
-        tables=tuple(PaperTable(n, "gzsl" if n == 5 else "zsl", "ss" if n == 3 else "ps", methods) for n in (3, 4, 5)),
-        ablations=(
-            Ablation("ii", "order", (Variant("Seen classes part first", "hpl-published", {"order": "seen"}),
-                                     Variant("Unseen classes part first", "hpl-published"))),
-        ),
-        figures=(Figure("sizes"), Figure("convergence"), Figure("portrait")),
-        attributes={},
-        seeds=full.seeds,
-        chance=full.chance,
-    )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def made(data: Path, plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """Records of the whole small plan, and its page."""
-    records = tmp_path_factory.mktemp("records") / "records.jsonl"
-    return records, render(data, records, plan)
-
-
-def render(data: Path, records: Path, plan: Plan, **more: Any) -> str:
-    figures = ("framework", "convergence", "portrait", "super-prototypes")
-    return str(reproduce_paper(data, records, plan=plan, figures=figures, **more).render())
-
-
-def test_a_second_run_reuses_every_record(data: Path, plan: Plan, made: tuple[Path, str]) -> None:
-    records, page = made
-    before = records.read_bytes()
-    said: list[str] = []
-    assert render(data, records, plan, step=said.append) == page
-    assert records.read_bytes() == before
-    assert said == []
-
-
-def test_an_interrupted_run_resumes_to_the_same_page(
-    data: Path, plan: Plan, made: tuple[Path, str], tmp_path: Path
-) -> None:
-    records, page = made
-    lines = records.read_bytes().splitlines(keepends=True)
-    part = tmp_path / "records.jsonl"
-    # As after a crash: some lines, the last one torn. Timings are what they were, so the rest comes back from the file.
-    part.write_bytes(b"".join(lines[:5]) + lines[5][:40])
-    with pytest.warns(UserWarning, match="line 6 is no record"):
-        render(data, part, plan)
-    with pytest.warns(UserWarning, match="line 6 is no record"):
-        kept = {record.key: record for record in read_records(part)}
-    assert {record.key for record in read_records(records)} == set(kept)
-    same = {r.key: r.scores for r in read_records(records) if r.kind == "run"}
-    assert all({**kept[key].scores, "cpu_seconds": s["cpu_seconds"]} == s for key, s in same.items())
-    assert page.count("<svg") > 3
-
-
-def test_the_page_shows_the_recorded_numbers(plan: Plan, made: tuple[Path, str]) -> None:
-    records, page = made
-    results = Results(read_records(records))
-    for method, params in (("eszsl", {"whiten": False}), ("hpl-published", {"whiten": True}), ("hpl", {})):
-        score = results.score("small", method, params)
-        assert score is not None
-        assert f"{100 * score.mean:.1f}" in page
-
-
-def test_every_published_row_is_on_the_page(made: tuple[Path, str]) -> None:
-    for row in published_rows("IV"):
-        assert f">{row.method}<" in made[1]
-        assert all(f"{value:.1f}" in made[1] for value in row.values.values())
-
-
-def test_what_is_embedded_is_measured_once(data: Path) -> None:
-    full = read_plan()
-    tasks = TaskCache(Data("Small", "small.npz", "CUB", "synthetic"), data)
-    assert [job.asked.method for job in jobs_of(full, None, set(), ["digits", "convergence"])] == ["digits"]
-    assert [job.asked.method for job in jobs_of(full, tasks, set(), ["digits", "convergence"])] == ["convergence"]
-
-
-def test_missing_data_is_said(made: tuple[Path, str]) -> None:
-    assert "no data" in made[1]
-    assert "No data at hand for SUN (ResNet-101)" in made[1]
-
-
-def test_cells_of_a_users_own_xlsa17_folder_fill_in(data: Path, plan: Plan, tmp_path: Path) -> None:
-    """The five folders of the plan; SUN is put beside the small pack."""
-    assert [d.find for d in read_plan().data if d.features == "ResNet-101"] == ["APY", "AWA1", "AWA2", "SUN", "CUB"]
-    (tmp_path / "SUN").mkdir()
-    write_xlsa17(tmp_path / "SUN", read_pack(data / "small.npz"))
-    page = str(
-        reproduce_paper(tmp_path, tmp_path / "r.jsonl", plan=plan, tables=[2, 4, 5], figures=["convergence"]).render()
-    )
-    score = Results(read_records(tmp_path / "r.jsonl")).score("SUN", "eszsl", {"whiten": False})
-    assert score is not None
-    assert f"{100 * score.mean:.1f}" in page
-    assert "SUN (ResNet-101, at hand)" in page
-    assert "No data at hand for Small (synthetic)." in page
-
-
-def test_a_class_named_script_is_shown_as_text(made: tuple[Path, str]) -> None:
-    assert "<script" not in made[1]
-    assert "&lt;script&gt;" in made[1]
-
-
-def test_the_page_is_small_and_needs_no_network(made: tuple[Path, str]) -> None:
-    assert len(made[1].encode()) < 5e6
-    assert "http" not in made[1].replace("http://www.w3.org/2000/svg", "")
-
-
-def test_numbers_of_other_data_do_not_count(data: Path, plan: Plan, made: tuple[Path, str], tmp_path: Path) -> None:
-    records = tmp_path / "records.jsonl"
-    record = next(
-        r for r in read_records(made[0]) if r.method == "eszsl" and r.setting == "zsl" and not r.params["whiten"]
-    )
-    append_record(records, replace(record, data="other", scores={**record.scores, "per_class_accuracy": 0.98765}))
-    page = str(reproduce_paper(data, records, plan=plan, tables=[4], figures=[]).render())
-    assert "98.8" not in page
-
-
-def test_fresh_runs_again_and_keeps_one_record_of_each(
-    data: Path, plan: Plan, made: tuple[Path, str], tmp_path: Path
-) -> None:
-    records = tmp_path / "records.jsonl"
-    records.write_bytes(made[0].read_bytes())
-    said: list[str] = []
-    reproduce_paper(data, records, plan=plan, tables=[4], figures=[], fresh=True, step=said.append)
-    assert len(said) == 5
-    keys = [record.key for record in read_records(records)]
-    assert len(keys) == len(set(keys)) == len(read_records(made[0]))
-
-
-def test_a_fresh_run_that_was_interrupted_goes_on_without_fresh(data: Path, plan: Plan, tmp_path: Path) -> None:
-    records = tmp_path / "records.jsonl"
-    reproduce_paper(data, records, plan=plan, tables=[4], figures=[])
-    before = read_records(records)
-
-    def interrupt(_: str) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        reproduce_paper(data, records, plan=plan, tables=[4], figures=[], fresh=True, step=interrupt)
-    assert len(read_records(records)) == 1
-    reproduce_paper(data, records, plan=plan, tables=[4], figures=[])
-    assert {record.key for record in read_records(records)} == {record.key for record in before}
-
-
-def test_two_processes_record_what_one_does(data: Path, plan: Plan, made: tuple[Path, str], tmp_path: Path) -> None:
-    records = tmp_path / "records.jsonl"
-    reproduce_paper(data, records, plan=plan, tables=[4, 5], figures=[], processes=2)
-    alone = {record.key: record.scores["interval"] for record in read_records(made[0]) if "interval" in record.scores}
-    found = {record.key: record.scores["interval"] for record in read_records(records)}
-    assert len(found) == 10
-    assert all(alone[key] == pytest.approx(interval, rel=1e-6) for key, interval in found.items())
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"tables": [7]}, "'7' is no table or figure"),
-        ({"figures": ["convergance"]}, "'convergance' is no table or figure"),
-    ],
-)
-def test_an_unknown_table_or_figure_is_named(data: Path, plan: Plan, tmp_path: Path, more: Any, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        reproduce_paper(data, tmp_path / "r.jsonl", plan=plan, **more)
-
-
-def test_a_missing_data_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="nowhere is not a folder"):
-        reproduce_paper(tmp_path / "nowhere", tmp_path / "r.jsonl")
-
-
-def test_a_changed_default_leaves_old_records_out(plan: Plan, made: tuple[Path, str]) -> None:
-    records = [replace(r, params={**r.params, "rho": 0.123}) if r.method == "hpl" else r for r in read_records(made[0])]
-    assert Results(records).score("small", "hpl") is None
-
-
-def test_a_page_without_any_record_still_says_what_is_missing() -> None:
-    page = str(build_page(read_plan(), [], (2, 3, 4, 5, 6), ("framework", "convergence")).render())
-    assert "No data at hand for aPY (ResNet-101)" in page
-    assert "Not measured" in page
-
-
-@pytest.fixture(scope="module")
-def own(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from superproto.datasets import load
-
+def own(pack: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("models") / "own.model"
-    fit_task(load(data / "small.npz"), rejection=False).save(path)
+    fit_task(load(pack), rejection=False).save(path)
     return path
 
 
-def test_a_models_page_lists_every_candidate_and_every_doubt(own: Path, data: Path) -> None:
-    page = str(report_on(own, data / "small.npz").render())
+def test_a_models_page_lists_every_candidate_and_every_doubt(own: Path, pack: Path) -> None:
+    page = str(report_on(own, pack).render())
     for title in ("How the pool was labeled", "Which labels to doubt", "What each class was taken to look like"):
         assert title in page
     assert "Descriptions that match no cluster" in page
@@ -269,12 +51,10 @@ def test_a_models_page_lists_every_candidate_and_every_doubt(own: Path, data: Pa
 
 
 def test_a_class_whose_description_fits_nothing_is_named(own: Path) -> None:
-    from superproto.baselines.registry import load_model
-
     model = load_model(own)
     model.class_doubt_ = np.where(np.asarray(model.seen_classes_), 0.0, 0.99)
     page = str(build_report(model).render())
-    assert "are rather another class&#x27;s" in page or "are rather another class's" in page
+    assert "are rather another class's" in page
 
 
 def test_a_model_without_its_pack_still_has_a_page(own: Path) -> None:
@@ -292,29 +72,9 @@ def test_a_pack_with_other_classes_is_refused(own: Path, tmp_path: Path) -> None
         report_on(own, tmp_path / "o.npz")
 
 
-def test_a_page_is_refused_for_another_setting_than_that_of_the_fit(own: Path, data: Path) -> None:
+def test_a_page_is_refused_for_another_setting_than_that_of_the_fit(own: Path, pack: Path) -> None:
     with pytest.raises(UserError, match="was fitted for the setting zsl, not gzsl"):
-        report_on(own, data / "small.npz", setting="gzsl")
-
-
-def test_long_names_leave_room_for_the_tree() -> None:
-    from superproto.reporting.charts.trees import dendrogram
-
-    drawn = str(dendrogram([(0, 1, 1.0)], ["bird " * 40, "fox"], [False, True], says="two"))
-    assert "M-" not in drawn
-    assert "bird bird" in drawn
-
-
-def test_a_file_of_records_has_a_page(made: tuple[Path, str]) -> None:
-    page = str(report_on(made[0]).render())
-    assert "hpl-published" in page
-    assert "small: zsl, ps" in page
-
-
-def test_an_empty_file_of_records_is_named(tmp_path: Path) -> None:
-    (tmp_path / "none.jsonl").write_bytes(b"\n")
-    with pytest.raises(UserError, match="holds no record"):
-        report_on(tmp_path / "none.jsonl")
+        report_on(own, pack, setting="gzsl")
 
 
 def test_what_tune_wrote_is_shown_with_its_folds() -> None:
@@ -339,71 +99,19 @@ def test_thumbnails_are_shown_where_pictures_are(tmp_path: Path) -> None:
     assert "How the pool was labeled" in build_report(model, task, images=tmp_path).render()
 
 
-def recorded(**scores: Any) -> Record:
-    task = make_task(n_seen=6, n_unseen=3, samples_per_class=8, n_features=8, n_attributes=5, random_state=0)
-    task = replace(task, name="cub_efficientnet_lite0", protocol="ps")
-    found = record_of(evaluate(task, "hpl"))
-    return replace(found, scores={**found.scores, **scores})
-
-
-def test_a_block_is_written_from_records_and_goes_stale_with_them(tmp_path: Path) -> None:
-    text = "# Title\n<!-- generated:results -->\nold\n<!-- /generated:results -->\nend\n"
-    record = recorded(per_class_accuracy=0.8761)
-    new = render_readme(text, [record])
-    assert "| CUB, EfficientNet-Lite0 | – | – | – | 87.6 |" in new
-    assert new.startswith("# Title\n<!-- generated:results -->\n|")
-    assert new.endswith("<!-- /generated:results -->\nend\n")
-    assert render_readme(new, [record]) == new
-    path = tmp_path / "README.md"
-    path.write_text(new, encoding="utf-8")
-    assert stale([path], [record]) == []
-    assert stale([path], [replace(record, scores={**record.scores, "per_class_accuracy": 0.5})]) == [path]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("<!-- generated:result -->\n<!-- /generated:result -->", "no generated block 'result'. Known: results"),
-        ("<!-- generated:results -->\n", "'results' is not closed"),
-    ],
-)
-def test_a_wrong_marker_is_named(text: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        render_readme(text, [])
-
-
-def test_docs_have_the_cells_of_the_page(made: tuple[Path, str]) -> None:
-    found = [replace(r, task="flo_efficientnet_lite0") for r in read_records(made[0])]
-    text = render_readme("<!-- generated:paper-table-4 -->\n<!-- /generated:paper-table-4 -->\n", found)
-    plain, whitened = (
-        Results(found).score("flo_efficientnet_lite0", "eszsl", {"whiten": whiten}) for whiten in (False, True)
+def test_a_model_of_one_class_has_no_runner_up_and_a_page_all_the_same() -> None:
+    task = make_task(n_seen=2, n_unseen=1, samples_per_class=10, n_features=8, n_attributes=5, random_state=0)
+    first = np.flatnonzero(task.truth == 0)
+    alone = replace(
+        task,
+        X=task.X[first],
+        y=np.where(np.arange(len(first)) % 2, 0, -1),
+        truth=task.truth[first],
+        semantics=task.semantics[:1],
+        class_names=task.class_names[:1],
+        rows=np.arange(len(first)),
     )
-    assert plain is not None
-    assert whitened is not None
-    row = next(line for line in text.splitlines() if line.startswith("| ind. | ESZSL |"))
-    assert row.endswith(f"| {100 * plain.mean:.1f} / {100 * whitened.mean:.1f} | no data |")
-
-
-def test_no_difference_disagrees_only_where_the_paper_has_a_large_one() -> None:
-    """The paper loses at least 5 points without alternation, and gains or loses little by the order."""
-    base = recorded(per_class_accuracy=0.5, sweeps=10, cpu_seconds=1.0, interval=[0.49, 0.51])
-    variants = ({}, {"alternate": False}, {"order": "seen"})
-    records = [
-        replace(base, method="hpl-published", params=parameters_of(make_model("hpl-published", {**v, "whiten": True})))
-        for v in variants
-    ]
-    found = {(d.ablation, d.measure): d for d in directions(read_plan(), Results(records))}
-    assert found["ii", "accuracy"].agrees is None
-    assert found["iv", "accuracy"].agrees is False
-    assert "after 10 sweeps against 10" in found["iv", "accuracy"].says
-    assert found["iv", "seconds"].agrees is False
-
-
-def test_names_stay_as_given_where_classes_would_become_one():
-    from superproto.evaluation.diagnostics import confused_pairs, readable
-
-    assert readable(["001.Red_fox", "002.Wolf"]) == ["Red fox", "Wolf"]
-    assert readable(["3.5 inch", "8.5 inch"]) == ["3.5 inch", "8.5 inch"]
-    assert readable(["a_b", "a b", "C++"]) == ["a_b", "a b", "C++"]
-    assert confused_pairs(np.array([0, 0, 1]), np.array([0, 0, 1]), ["a", "b"]) == []
-    assert confused_pairs(np.array([0, 0, 1]), np.array([0, 1, 1]), ["a", "b"])[0]["called"] == "b"
+    model = HPL().fit(alone.X, alone.y, semantics=alone.semantics)
+    assert "Every label is right." in build_report(model, alone).render()
+    table = summarize_model(model, alone)["samples"]["doubts"]["samples"]
+    assert {len(row) for row in table.rows} == {len(table.columns)} == {4}

@@ -37,8 +37,7 @@ def demo_verb(
     Example:  superproto demo
     """
     from superproto.files import write_whole
-    from superproto.reporting.digits_demo import run_demo
-    from superproto.reporting.digits_demo_page import build_demo_page, prototypes_picture
+    from superproto.reporting.digits_demo import build_demo_page, prototypes_picture, run_demo
     from superproto.reporting.page import standalone_svg
 
     output.mkdir(parents=True, exist_ok=True)

@@ -89,7 +89,7 @@ def super_prototypes(model: Any, names: list[str], attribute_names: list[str] | 
         "shown": [
             {
                 "index": int(j),
-                "weight": round(float(weight[j] / weight.sum()), 4),
+                "weight": round(float(weight[j] / (weight.sum() or 1.0)), 4),
                 "attributes": [[called[a], round(float(apart[j, a]), 4)] for a in np.argsort(-apart[j])[:6]],
                 "classes": _loading(codes[:, j], names, unseen),
             }
@@ -104,7 +104,7 @@ def class_tree(model: Any, names: list[str]) -> dict[str, Any]:
 
     codes = np.asarray(model.codes_, dtype=float)
     codes = codes / np.maximum(np.linalg.norm(codes, axis=1, keepdims=True), 1e-12)
-    merges = linkage(codes, "average", metric="euclidean")
+    merges = linkage(codes, "average", metric="euclidean") if len(codes) > 1 else []
     return {
         "names": names,
         "unseen": [bool(flag) for flag in ~np.asarray(model.seen_classes_)],

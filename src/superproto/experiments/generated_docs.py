@@ -1,4 +1,4 @@
-"""Numbers in README and docs: written between markers from records, so that none is typed by hand.
+"""Numbers in README and docs: written between markers from recorded results, so that none is typed by hand.
 
 <!-- generated:results -->
 ... replaced ...
@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from superproto.errors import UserError
-from superproto.experiments.leaderboard.blocks import BOARD_BLOCKS, Standing
+from superproto.experiments.ablation import findings, held_out_table, table_of
+from superproto.experiments.leaderboard.views import LEADERBOARD_BLOCKS, LeaderboardRecords
 from superproto.experiments.paper.published import published_rows
 from superproto.experiments.paper.tables import (
     ablation_tables,
@@ -26,22 +29,53 @@ from superproto.experiments.paper.tables import (
     generalized_table,
 )
 from superproto.experiments.plans import Plan, read_plan
-from superproto.experiments.records import Entry, Record, Results, Score
+from superproto.experiments.records import Entry, Record, Results, Score, last_entries, read_records
+from superproto.experiments.robustness import COMPARED, START, read_findings
 from superproto.experiments.speed.views import SPEED_BLOCKS
-from superproto.experiments.studies import STUDY_BLOCKS
 from superproto.files import write_whole
-from superproto.reporting.markdown import from_tables, markdown_table
-from superproto.reporting.markup import join
+from superproto.reporting.table import Content, Table, TableCell, Text
 
-_MARKED = re.compile(r"(<!-- generated:([\w-]+) -->\n).*?(<!-- /generated:\2 -->)", re.S)
 _OPEN = re.compile(r"<!-- generated:([\w-]+) -->")
+_MARKED = re.compile(r"(<!-- generated:([\w-]+) -->\n).*?(<!-- /generated:\2 -->)", re.S)
+_OWN = Text("HPL()", "code")
+_METHODS: dict[str, Content] = {START: "its start", "hpl": _OWN, "kmeans": "K-means", "transclip": "TransCLIP"}
+# How much worse than its start the model may be, on average over the draws, before the table says so.
+_TOLERATED_LOSS = 0.01
 Block = Callable[[Plan, Results], str]
+
+
+@dataclass(frozen=True)
+class RecordedResults:
+    """Everything that a generated block may show. What was not measured is empty."""
+
+    records: Sequence[Record] = ()
+    leaderboard: Sequence[Record] = ()
+    speed: Mapping[str, Entry] = field(default_factory=dict)
+    parts: Sequence[Record] = ()
+    held_out: Sequence[Record] = ()
+    robustness: Sequence[Mapping[str, Any]] = ()
+
+
+def read_results(
+    records: Path, leaderboard: Path, speed: Path, *, parts: Path, held_out: Path, robustness: Path
+) -> RecordedResults:
+    """The results in these files; of a file that does not exist, none.
+
+    ``records`` of the paper, ``leaderboard`` records, ``speed`` entries, ``parts`` (ablation), ``held_out`` (ablation
+    on held-out seen classes), ``robustness`` findings.
+    """
+    found = (read_records(path) if path.exists() else [] for path in (records, leaderboard, parts, held_out))
+    of_paper, of_leaderboard, of_parts, of_held_out = found
+    return RecordedResults(
+        of_paper, of_leaderboard, last_entries(speed), of_parts, of_held_out, read_findings(robustness)
+    )
 
 
 def results_block(plan: Plan, results: Results) -> str:
     """ZSL and GZSL on the data at hand, the paper's figures beside them."""
-    head = ["data, features", "start: descriptions alone", "as published", "as published, whitened", "`HPL()`"]
-    head += ["GZSL H: as published, whitened", "GZSL H: `HPL()`", "sweeps: as published / whitened / `HPL()`"]
+    head: list[Content] = ["data, features", "start: descriptions alone", "as published", "as published, whitened"]
+    head += [_OWN, "GZSL H: as published, whitened", TableCell(("GZSL H: ", _OWN))]
+    head.append(TableCell(("sweeps: as published / whitened / ", _OWN)))
     rows = []
     for data in plan.data:
         if data.name not in results.tasks():
@@ -56,7 +90,7 @@ def results_block(plan: Plan, results: Results) -> str:
         sweeps.append(results.value("sweeps", data.name, "hpl"))
         counts = " / ".join("–" if s is None else f"{s.mean:.0f}" for s in sweeps)
         rows.append([f"{data.dataset}, {data.features}", *(_percent(s) for s in (*zsl, *general)), counts])
-    return markdown_table(head, rows) + "\n\n" + _paper_sentence()
+    return f"{Table(head, rows).to_markdown()}\n\n{_paper_sentence()}"
 
 
 def ablation_block(plan: Plan, results: Results) -> str:
@@ -74,7 +108,7 @@ def ablation_block(plan: Plan, results: Results) -> str:
                     "–" if accuracy is None or seconds is None else f"{_percent(accuracy)}, {seconds.mean:.1f} s"
                 )
             rows.append([f"{ablation.index} {variant.row}", *cells])
-    return markdown_table(["variant", *(entry.title for entry in data)], rows)
+    return Table(["variant", *(entry.title for entry in data)], rows).to_markdown()
 
 
 def digits_block(plan: Plan, results: Results) -> str:
@@ -96,36 +130,86 @@ def _paper_table(number: int) -> Block:
     """A table of the page as Markdown: what the paper reports beside what was measured here."""
 
     def block(plan: Plan, results: Results) -> str:
-        chosen = next((table for table in plan.tables if table.number == number), None)
         if number == 2:
-            return from_tables(data_sets_table(plan, results))
+            return _in_docs(data_sets_table(plan, results))
         if number == 6:
-            return from_tables(join([ablation_tables(plan, results), *direction_tables(plan, results)]))
-        assert chosen is not None
-        return from_tables((generalized_table if number == 5 else accuracy_table)(plan, results, chosen))
+            return _ablation_document(plan, results)
+        chosen = next(table for table in plan.tables if table.number == number)
+        return _in_docs((generalized_table if number == 5 else accuracy_table)(plan, results, chosen))
 
     return block
 
 
+def _ablation_document(plan: Plan, results: Results) -> str:
+    """Table VI with its headings, and what it says about the paper's directions."""
+    parts = [f"### {title}\n\n{_in_docs(table)}" for title, table in ablation_tables(plan, results).items()]
+    found = direction_tables(plan, results)
+    if found is not None:
+        parts += [found.says, _in_docs(found.differing), "The other comparisons", _in_docs(found.others)]
+    return "\n\n".join(parts)
+
+
+def _in_docs(table: Table) -> str:
+    """In the docs only the first column of a paper table is aligned left."""
+    return replace(table, text_columns=1).to_markdown()
+
+
+def parts_block(results: RecordedResults) -> str:
+    """Each part of the model off: the change in points, with the paired 95 % interval."""
+    found = findings(results.parts)
+    return Table(*table_of(found)).to_markdown() if found else "Not measured yet: `superproto ablation --data DIR`."
+
+
+def held_out_block(results: RecordedResults) -> str:
+    """The same on held-out seen classes, mean over folds."""
+    found = findings(results.held_out)
+    if not found:
+        return "Not measured yet: `superproto ablation --data DIR --held-out 3`."
+    return Table(*held_out_table(found)).to_markdown()
+
+
+def robustness_block(results: RecordedResults) -> str:
+    """Mean accuracy over the draws for every condition, and in which of them the start is better."""
+    found = results.robustness
+    if not found:
+        return "Not measured yet: `superproto robustness --data DIR`."
+    worse = [f"{f['task']}, {f['condition']}" for f in found if _loss(f) > _TOLERATED_LOSS]
+    said = (
+        f"`HPL()` is worse than its start by more than {100 * _TOLERATED_LOSS:.0f} point in {len(worse)} of "
+        f"{len(found)} conditions{': ' + '; '.join(worse) if worse else ''}."
+    )
+    return f"{robustness_table(found).to_markdown()}\n\n{said}"
+
+
+def robustness_table(found: Sequence[Mapping[str, Any]]) -> Table:
+    """A row for each finding: mean ± standard deviation over draws, in percent."""
+    methods = [START, *COMPARED]
+    columns = ["data", "condition", "draws", *(_METHODS[name] for name in methods)]
+    rows = [
+        [f["task"], f["condition"], f["draws"], *(_mean_and_spread(f["accuracy"][name]) for name in methods)]
+        for f in found
+    ]
+    return Table(columns, rows)
+
+
+def _loss(finding: Mapping[str, Any]) -> float:
+    means = {name: float(np.mean(values)) for name, values in finding["accuracy"].items()}
+    return means[START] - means["hpl"]
+
+
+def _mean_and_spread(values: Sequence[float]) -> str:
+    mean = f"{100 * np.mean(values):.1f}"
+    return mean if len(values) == 1 else f"{mean} ± {100 * np.std(values, ddof=1):.1f}"
+
+
 BLOCKS: dict[str, Block] = {"results": results_block, "ablation": ablation_block, "digits": digits_block}
 BLOCKS |= {f"paper-table-{number}": _paper_table(number) for number in (2, 3, 4, 5, 6)}
+STUDY_BLOCKS = {"parts": parts_block, "held-out": held_out_block, "robustness": robustness_block}
 
 
-def render_readme(
-    text: str,
-    records: Iterable[Record],
-    speed: Mapping[str, Entry] | None = None,
-    standing: Standing | None = None,
-) -> str:
-    """The text with every generated block made anew.
-
-    ``speed``: the last entry of each study of the bench; ``standing``: what the leaderboard's records say.
-    """
-    plan, results = read_plan(), Results(records)
-    makers: dict[str, Callable[[], str]] = {name: partial(make, plan, results) for name, make in BLOCKS.items()}
-    makers |= {name: partial(make, speed or {}) for name, make in SPEED_BLOCKS.items()}
-    makers |= {name: partial(make, standing or Standing([])) for name, make in BOARD_BLOCKS.items()}
-    makers |= STUDY_BLOCKS
+def render_readme(text: str, results: RecordedResults) -> str:
+    """The text with every generated block made anew."""
+    makers = _makers(results)
     opened = _OPEN.findall(text)
     for name in opened:
         if name not in makers:
@@ -138,42 +222,48 @@ def render_readme(
     return _MARKED.sub(lambda match: f"{match.group(1)}{makers[match.group(2)]()}\n{match.group(3)}", text)
 
 
+def _makers(results: RecordedResults) -> dict[str, Callable[[], str]]:
+    """What makes each block."""
+    plan, of_paper, leaderboard = read_plan(), Results(results.records), LeaderboardRecords(results.leaderboard)
+    makers: dict[str, Callable[[], str]] = {name: partial(make, plan, of_paper) for name, make in BLOCKS.items()}
+    makers |= {name: partial(make, results.speed) for name, make in SPEED_BLOCKS.items()}
+    makers |= {name: partial(make, leaderboard) for name, make in LEADERBOARD_BLOCKS.items()}
+    makers |= {name: partial(make, results) for name, make in STUDY_BLOCKS.items()}
+    return makers
+
+
 def marked_files(root: Path) -> list[Path]:
     """README and the docs that have a generated block."""
     files = [root / "README.md", *sorted((root / "docs").glob("**/*.md"))]
     return [path for path in files if path.exists() and _OPEN.search(path.read_text(encoding="utf-8"))]
 
 
-def stale(
-    paths: Sequence[Path],
-    records: Sequence[Record],
-    speed: Mapping[str, Entry] | None = None,
-    standing: Standing | None = None,
-) -> list[Path]:
-    """The files whose blocks do not say what the records say."""
-    return [path for path in paths if path.read_text(encoding="utf-8") != _fresh(path, records, speed, standing)]
+def stale(paths: Sequence[Path], results: RecordedResults) -> list[Path]:
+    """The files whose blocks do not say what the results say."""
+    return list(_changed(paths, results))
 
 
-def refresh(
-    paths: Sequence[Path],
-    records: Sequence[Record],
-    speed: Mapping[str, Entry] | None = None,
-    standing: Standing | None = None,
-) -> list[Path]:
+def refresh(paths: Sequence[Path], results: RecordedResults) -> list[Path]:
     """Write the blocks of these files anew; returns those that changed."""
-    changed = stale(paths, records, speed, standing)
-    for path in changed:
-        text = _fresh(path, records, speed, standing)
+    changed = _changed(paths, results)
+    for path, text in changed.items():
         with write_whole(path, text=True) as handle:
             handle.write(text)
+    return list(changed)
+
+
+def _changed(paths: Sequence[Path], results: RecordedResults) -> dict[Path, str]:
+    """The new text of every file whose text changes."""
+    changed = {}
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        try:
+            new = render_readme(text, results)
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from None
+        if new != text:
+            changed[path] = new
     return changed
-
-
-def _fresh(path: Path, records: Sequence[Record], speed: Mapping[str, Entry] | None, standing: Standing | None) -> str:
-    try:
-        return render_readme(path.read_text(encoding="utf-8"), records, speed, standing)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
 
 
 def _paper_sentence() -> str:

@@ -1,40 +1,41 @@
-"""SHOW: a page on which attributes can be seen in the features."""
+"""SHOW which attributes can be seen in the features: a table, or a page with bars."""
 
 from __future__ import annotations
 
-import csv
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from superproto.evaluation.attribute_visibility import Attribute, Report
 from superproto.files import write_whole
+from superproto.reporting.charts.charts import bar_chart
+from superproto.reporting.page import Page
+from superproto.reporting.table import Content, Table
 
 
 def write_report(path: str | os.PathLike[str], report: Report) -> None:
     """The whole table as .csv, or with bars and the suggestion as an offline .html page."""
     if Path(path).suffix.lower() == ".html":
-        _page(report).write(path)
+        build_attribute_page(report).write(path)
         return
+    rows: list[list[Content]] = [[a.name, a.column, f"{a.auc:.6f}", f"{a.correlation:.6f}"] for a in report.attributes]
     with write_whole(path, text=True) as handle:
-        writer = csv.writer(handle, lineterminator="\n")
-        writer.writerow(Attribute._fields)
-        writer.writerows([a.name, a.column, f"{a.auc:.6f}", f"{a.correlation:.6f}"] for a in report.attributes)
+        handle.write(Table(Attribute._fields, rows).to_csv())
 
 
-def _page(report: Report) -> Any:
-    from superproto.reporting.charts.charts import bar_chart
-    from superproto.reporting.page import Page, figure_with, table
-
-    lead = "How well each attribute can be told from the features, on classes that it was not trained on."
-    page = Page(f"Attributes of {report.task}", lead)
-    page.add("What to do", *report.sentences())
-    names = [a.name for a in report.attributes]
-    values = np.array([a.auc for a in report.attributes])
-    chart = bar_chart(names, [values], "area under the curve", says=lead, limits=(0.0, 1.0), reference=0.5)
-    page.add("All attributes", figure_with(chart, "0.5 is guessing: such an attribute is not visual."))
+def build_attribute_page(report: Report) -> Page:
+    """The page: what to do, and how well each attribute can be told from the features."""
     rows = [[a.name, f"{a.auc:.3f}", f"{a.correlation:+.3f}"] for a in report.attributes]
-    page.add("Table", table(["attribute", "area under the curve", "correlation"], rows))
-    return page
+    chart = bar_chart(
+        [a.name for a in report.attributes], [np.array([a.auc for a in report.attributes])], "area under the curve",
+        limits=(0.0, 1.0), reference=0.5,
+        says="How well each attribute can be told from the features, on classes that it was not trained on.",
+    )  # fmt: skip
+    content = {
+        "task": report.task,
+        "sentences": report.sentences(),
+        "chart": chart,
+        "table": Table(["attribute", "area under the curve", "correlation"], rows),
+    }
+    return Page("attribute_report.html", content)

@@ -1,4 +1,4 @@
-"""The main job on the embedded digits: label digits that nobody labeled, and say how well that goes on average.
+"""The demo: label digits that nobody labeled, and show how, and how well that goes on average.
 
 Three digits are known by their description only. HPL sees them unlabeled (transductive); beside it stands the same
 model that learned from the labeled digits alone (inductive). One choice of three proves little, so all 120 are tried.
@@ -10,21 +10,33 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from markupsafe import Markup
 from threadpoolctl import threadpool_limits
 
 from superproto.datasets import digits
+from superproto.datasets.digits import DESCRIPTIONS
 from superproto.datasets.task import Task
 from superproto.hpl.estimator import HPL
 from superproto.hpl.solver import Iteration
-from superproto.metrics import per_class_accuracy
+from superproto.metrics import confusion, per_class_accuracy
+from superproto.reporting.charts.charts import Series, heat_map, line_chart, scatter_chart
+from superproto.reporting.charts.frame import percent
+from superproto.reporting.charts.pictures import Picture, picture_grid
+from superproto.reporting.model_figures import mean_and_deviation
+from superproto.reporting.page import Page
+from superproto.reporting.table import Table
 from superproto.samples.chunks import Array
 from superproto.samples.whitening import apply_metric
 
 UNSEEN = (3, 6, 7)
 _BATCH = 8
+# The darkest pixel of the data set.
+_INK = 16.0
+_SHOWN = 40
+_PER_LINE = 20
 
 
 @dataclass(frozen=True)
@@ -135,3 +147,166 @@ def pixels_of(attempt: Attempt, samples: Array, prototypes: Array) -> Array:
     # A prototype averages many samples and is stretched to length 1; back to the length that an average has.
     lengths = np.linalg.norm(prototypes, axis=1, keepdims=True)
     return np.asarray(np.column_stack([prototypes / np.maximum(lengths, 1e-12), np.ones(len(prototypes))]) @ back)
+
+
+def build_demo_page(demo: Demo) -> Page:
+    """The page; `demo` holds every number on it."""
+    return Page("digits_demo.html", summarize_demo(demo))
+
+
+def summarize_demo(demo: Demo) -> dict[str, Any]:
+    """Numbers, tables and charts of the page by name; "choices" is None where only one choice was tried."""
+    pool_truth = demo.task.truth[demo.task.asked]
+    return {
+        "unseen": _listed(demo.task.unseen_classes),
+        "n_unseen": len(demo.task.unseen_classes),
+        "inductive": demo.accuracy(demo.inductive),
+        "transductive": demo.accuracy(demo.transductive),
+        "descriptions": _descriptions(demo),
+        "prototypes": prototypes_picture(demo),
+        "settling": _settling(demo.transductive),
+        "confusions": _confusions(demo),
+        "n_pictures": len(pool_truth),
+        "n_wrong": int((demo.transductive.labels != pool_truth).sum()),
+        "n_shown": _SHOWN,
+        "labeled": [_labeled(demo, int(digit)) for digit in demo.task.unseen_classes],
+        "choices": _choices(demo) if demo.choices else None,
+    }
+
+
+def prototypes_picture(demo: Demo) -> Markup:
+    """What each unseen digit was taken to look like: told, sweep by sweep, found, truth."""
+    task, unseen = demo.task, demo.task.unseen_classes
+    samples, sweeps = np.asarray(task.X), _telling_sweeps(demo.transductive)
+    steps = [_drawn(demo.inductive, samples, demo.inductive.prototypes[-1][unseen])]
+    steps += [_drawn(demo.transductive, samples, demo.transductive.prototypes[i][unseen]) for i in sweeps]
+    pool = task.X[task.asked]
+    for labels in (demo.transductive.labels, task.truth[task.asked]):
+        steps.append([_ink(_mean_picture(pool, labels == digit)) for digit in unseen])
+    columns = ["told", *(f"sweep {i + 1}" for i in sweeps), "found", "truth"]
+    rows = [
+        [Picture(step[number], hover=f"{digit}, {column}") for step, column in zip(steps, columns)]
+        for number, digit in enumerate(unseen)
+    ]
+    return picture_grid(rows, [str(digit) for digit in unseen], columns, size=72, says="Prototypes sweep by sweep")
+
+
+def _descriptions(demo: Demo) -> Markup:
+    traits, unseen = list(DESCRIPTIONS), set(demo.task.unseen_classes.tolist())
+    return heat_map(
+        np.asarray(demo.task.semantics),
+        [f"{digit} unseen" if digit in unseen else str(digit) for digit in range(10)],
+        traits,
+        says="Which digit has which trait", cell=22, numbers=False, slanted=True,
+        tints=[1 if digit in unseen else 0 for digit in range(10)],
+        hover=lambda i, j: f"{i}: {'has' if demo.task.semantics[i, j] else 'no'} {traits[j]}",
+    )  # fmt: skip
+
+
+def _telling_sweeps(attempt: Attempt) -> list[int]:
+    """The sweeps that moved a label, at most eight, and the last."""
+    last = len(attempt.prototypes) - 1
+    return sorted({*[i for i in range(last) if attempt.labels_changed[i]][:8], last})
+
+
+def _settling(attempt: Attempt) -> dict[str, Any]:
+    """The objective and the changed labels, sweep by sweep."""
+    sweeps, first = list(range(1, len(attempt.labels_changed) + 1)), attempt.first_fit
+    lines = [Series("one prototype for a digit", sweeps[:first], attempt.objective[:first])]
+    if first < len(sweeps):
+        lines.append(Series("several for some", sweeps[first:], attempt.objective[first:]))
+    changed = Series("labels changed", sweeps, attempt.labels_changed)
+    return {
+        "objective": line_chart(lines, "sweep", "objective", says="The objective falls with every sweep"),
+        "several_prototypes": len(lines) > 1,
+        "changed": line_chart(
+            [changed], "sweep", "labels changed (pictures)", says="Labels changed in each sweep", y_limits=(0, None)
+        ),
+    }
+
+
+def _confusions(demo: Demo) -> list[tuple[Markup, str]]:
+    """A confusion matrix of each model with its caption."""
+    names = [str(digit) for digit in demo.task.unseen_classes]
+    drawn = []
+    for title, one in (("Inductive", demo.inductive), ("Transductive", demo.transductive)):
+        _, counts = confusion(demo.task.expected, one.labels, demo.task.unseen_classes)
+        chart = heat_map(
+            counts, names, names, says=f"{title} confusion", row_title="digit", column_title="called", cell=64
+        )
+        drawn.append((chart, f"{title}: {percent(demo.accuracy(one))} per-class accuracy."))
+    return drawn
+
+
+def _labeled(demo: Demo, digit: int) -> dict[str, Any]:
+    """The pictures that got this label: the wrong ones first, then the most doubtful."""
+    task, labels = demo.task, demo.transductive.labels
+    pool, truth = task.X[task.asked], task.truth[task.asked]
+    confidence = demo.transductive.model.label_distributions_[task.asked].max(axis=1)
+    members = np.flatnonzero(labels == digit)
+    members = members[np.lexsort((confidence[members], truth[members] == digit))]
+    pictures = []
+    for i in members:
+        wrong = bool(truth[i] != digit)
+        hover = f"called {digit} ({percent(float(confidence[i]))} sure)" + (f", is {truth[i]}" if wrong else "")
+        pictures.append(Picture(_ink(pool[i]), hover=hover, wrong=wrong))
+    others = pictures[_SHOWN:]
+    return {
+        "shown": _lines_of(pictures[:_SHOWN], str(digit)),
+        "others": _lines_of(others, str(digit)) if others else None,
+        "n_others": len(others),
+    }
+
+
+def _lines_of(pictures: list[Picture], name: str) -> Markup:
+    rows = [pictures[i : i + _PER_LINE] for i in range(0, len(pictures), _PER_LINE)]
+    return picture_grid(rows, [name] + [""] * (len(rows) - 1), size=42, says=f"Pictures labeled {name}")
+
+
+def _choices(demo: Demo) -> dict[str, Any]:
+    """Every choice of unseen digits: averages, a chart, the worst and the best."""
+    before = np.array([choice.inductive for choice in demo.choices])
+    after = np.array([choice.transductive for choice in demo.choices])
+    own = tuple(int(digit) for digit in demo.task.unseen_classes)
+    chart = scatter_chart(
+        before, after, [1 if choice.unseen == own else 0 for choice in demo.choices],
+        ["a choice of unseen digits", "the one above"],
+        hovers=[f"{_listed(c.unseen)}: {percent(c.inductive)} → {percent(c.transductive)}" for c in demo.choices],
+        labels=("inductive accuracy", "transductive accuracy"), limits=((0, 1), (0, 1)), diagonal=True, text=percent,
+        size=4.5, width=520, height=440,
+        says="Accuracy with and without the pool for every choice of unseen digits",
+    )  # fmt: skip
+    ranked = sorted(demo.choices, key=lambda choice: choice.transductive)
+    return {
+        "number": len(demo.choices),
+        "mean_inductive": float(before.mean()),
+        "mean_transductive": float(after.mean()),
+        "inductive": mean_and_deviation(before),
+        "transductive": mean_and_deviation(after),
+        "n_helped": int((after > before).sum()),
+        "n_hurt": int((after < before).sum()),
+        "chart": chart,
+        "worst": _choice_table(ranked[:6]),
+        "best": _choice_table(ranked[::-1][:6]),
+    }
+
+
+def _choice_table(choices: list[Choice]) -> Table:
+    rows = [[_listed(c.unseen), percent(c.inductive), percent(c.transductive)] for c in choices]
+    return Table(["unseen", "inductive", "transductive"], rows)
+
+
+def _drawn(attempt: Attempt, samples: Array, prototypes: Array) -> list[Array]:
+    return [_ink(row) for row in pixels_of(attempt, samples, prototypes)]
+
+
+def _mean_picture(pictures: Array, chosen: Array) -> Array:
+    return pictures[chosen].mean(axis=0) if chosen.any() else np.zeros(pictures.shape[1])
+
+
+def _ink(pixels: Array) -> Array:
+    return np.asarray(pixels, dtype=float).reshape(8, 8) / _INK
+
+
+def _listed(numbers: Any) -> str:
+    return ", ".join(str(int(number)) for number in numbers)

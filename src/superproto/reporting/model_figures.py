@@ -1,57 +1,62 @@
-"""Beyond the paper, drawn: classes, mix-ups, doubt, the seen-unseen trade, super-prototypes and their tree, digits."""
+"""SHOW a fitted model: classes, confusions, reliability, seen against unseen, super-prototypes, the tree of classes.
+
+A function takes what was measured, by data set, and returns charts and tables by name for templates/figures.html.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from superproto.reporting.charts.charts import Series, bar_chart, line_chart, scatter_chart
 from superproto.reporting.charts.frame import percent
 from superproto.reporting.charts.trees import dendrogram
-from superproto.reporting.markup import Markup, join, tag
-from superproto.reporting.page import figure_with, folded_section, note_paragraph, side_by_side, table
+from superproto.reporting.table import Content, Table, TableCell, Text
 
-Content = dict[str, dict[str, Any]]
-# A share of fewer samples says little.
-_ENOUGH = 10
-
-
-def draw_portrait(found: Content) -> list[Any]:
-    """Beyond the paper: classes, mix-ups, reliability, the seen-unseen trade, super-prototypes and tree."""
-    blocks: list[Any] = [
-        tag("h3", "Seen against unseen"),
-        _trade(found),
-        tag("h3", "How far to trust a probability"),
-        _reliability(found),
-    ]
-    for data, content in found.items():
-        blocks += [tag("h3", f"Classes of {data}"), _classes(content)]
-    return blocks
+Measured = Mapping[str, Mapping[str, Any]]
+# The reliability of a bin with fewer samples is not shown.
+MIN_BIN_SAMPLES = 10
+# A tree with more classes is folded.
+MAX_OPEN_TREE = 60
 
 
-def draw_super_prototypes(found: Content) -> list[Any]:
+def draw_portrait(found: Measured) -> dict[str, Any]:
+    """Charts beyond the paper: seen against unseen, reliability, and the classes of each data set."""
+    return {
+        "trade": _trade_chart(found),
+        "trade_table": _trade_table(found),
+        "reliability": {setting: _reliability(found, setting) for setting in ("zsl", "gzsl")},
+        "min_bin_samples": MIN_BIN_SAMPLES,
+        "classes": {data: _classes(content) for data, content in found.items()},
+    }
+
+
+def draw_super_prototypes(found: Measured) -> dict[str, Any]:
     """The super-prototypes in words, and the tree that the codes induce."""
-    blocks: list[Any] = []
+    drawn = {}
     for data, content in found.items():
-        tree = content["tree"]
-        drawn = dendrogram(tree["merges"], tree["names"], tree["unseen"], says=f"Tree of the classes of {data}")
-        figure = figure_with(
-            drawn, "Classes joined by the likeness of their codes; hollow orange marks are unseen classes."
-        )
         named = not content["super_prototypes"]["shown"][0]["attributes"][0][0].startswith("attribute ")
-        blocks += [tag("h3", data), super_prototype_table(content["super_prototypes"], named)]
-        blocks.append(
-            figure
-            if len(tree["names"]) <= 60
-            else folded_section(f"The tree of all {len(tree['names'])} classes", figure)
-        )
-    return blocks
+        tree = content["tree"]
+        drawn[data] = {
+            **draw_tree(tree["merges"], tree["names"], tree["unseen"], f"Tree of the classes of {data}"),
+            **list_super_prototypes(content["super_prototypes"], named),
+        }
+    return {"data": drawn}
 
 
-def draw_digits(found: Content) -> list[Any]:
-    """The embedded digits, every choice of three."""
+def draw_tree(
+    merges: Sequence[Sequence[float]], names: Sequence[str], unseen: Sequence[bool], says: str
+) -> dict[str, Any]:
+    """The tree of the classes, how many there are, and whether they are too many to show at once."""
+    tree = dendrogram(merges, names, unseen, says=says)
+    return {"tree": tree, "n_classes": len(names), "folded": len(names) > MAX_OPEN_TREE}
+
+
+def draw_digits(found: Measured) -> dict[str, Any]:
+    """Accuracy on the embedded digits with and without the unlabeled samples, for every choice of three."""
     content = found["digits"]
     before, after = (np.array([choice[i] for choice in content["choices"]]) for i in (1, 2))
     chart = scatter_chart(
@@ -61,24 +66,29 @@ def draw_digits(found: Content) -> list[Any]:
         labels=("inductive accuracy", "transductive accuracy"), limits=((0, 1), (0, 1)), diagonal=True, text=percent,
         size=4.5, width=520, height=420, says="Digits: accuracy with and without the pool",
     )  # fmt: skip
-    return [
-        figure_with(
-            chart,
-            f"Inductive {100 * before.mean():.1f} ± {100 * before.std():.1f} %, transductive "
-            f"{100 * after.mean():.1f} ± {100 * after.std():.1f} % (mean ± standard deviation over all "
-            f"{len(before)} choices).",
-        )
-    ]
+    spreads = {
+        "inductive": mean_and_deviation(before),
+        "transductive": mean_and_deviation(after),
+    }
+    return {"chart": chart, "n_choices": len(before), **spreads}
 
 
-def super_prototype_table(content: dict[str, Any], named: bool = True) -> Markup:
-    """Each super-prototype that the unseen classes lean on: its share, its attributes, its classes."""
-    rows = [
+def mean_and_deviation(fractions: np.ndarray) -> str:
+    """Mean ± standard deviation in percent."""
+    return f"{100 * fractions.mean():.1f} ± {100 * fractions.std():.1f} %"
+
+
+def list_super_prototypes(content: Mapping[str, Any], named: bool = True) -> dict[str, Any]:
+    """The super-prototypes with the largest weights in the codes of unseen classes: attributes and classes of each.
+
+    Without names of attributes (``named=False``) the column of attributes is left out.
+    """
+    rows: list[list[Content]] = [
         [
             f"{entry['index'] + 1}",
             percent(entry["weight"]),
-            *([tag("span", ", ".join(name for name, _ in entry["attributes"]), class_="wrap")] if named else []),
-            tag("span", *_class_list(entry["classes"]), class_="wrap"),
+            *([TableCell((", ".join(name for name, _ in entry["attributes"]),), wrap=True)] if named else []),
+            TableCell(_class_list(entry["classes"]), wrap=True),
         ]
         for entry in content["shown"]
     ]
@@ -88,91 +98,71 @@ def super_prototype_table(content: dict[str, Any], named: bool = True) -> Markup
         *(["attributes above average in it"] if named else []),
         "classes made of it (weight)",
     ]
-    intro = note_paragraph(
-        f"The {len(rows)} of {content['number']} super-prototypes that the unseen classes lean on most; unseen classes "
-        "in bold."
-    )
-    return join([intro, table(columns, rows, left=4)])
+    table = Table(columns, rows, text_columns=len(columns))
+    return {"super_prototypes": table, "n_shown": len(rows), "n_super_prototypes": content["number"]}
 
 
-def _class_list(entries: Sequence[Sequence[Any]]) -> list[object]:
-    parts: list[object] = []
+def _class_list(entries: Sequence[Sequence[Any]]) -> tuple[str | Text, ...]:
+    parts: list[str | Text] = []
     for name, weight, unseen in entries:
         text = f"{name} ({f'{weight:+.2f}'.replace('-', '−')})"
-        parts += [tag("b", text) if unseen else text, ", "]
-    return parts[:-1]
+        parts += [Text(text, "bold") if unseen else text, ", "]
+    return tuple(parts[:-1])
 
 
-def _trade(found: Content) -> Markup:
+def _trade_chart(found: Measured) -> Markup:
     lines = [
         Series(f"{data} ({c['trade']['ausuc']:.3f})", c["trade"]["unseen"], c["trade"]["seen"], marked=False)
         for data, c in found.items()
     ]
-    stands = [Series(data, [c["trade"]["at"]["unseen"]], [c["trade"]["at"]["seen"]]) for data, c in found.items()]
-    chart = line_chart(
-        lines,
-        "accuracy on unseen classes, U",
-        "accuracy on seen classes, S",
-        says="Seen against unseen",
-        y_text=percent,
-        x_limits=(0, 1),
-        y_limits=(0, 1),
-    )
+    return line_chart(
+        lines, "accuracy on unseen classes, U", "accuracy on seen classes, S", says="Seen against unseen",
+        y_text=percent, x_limits=(0, 1), y_limits=(0, 1),
+    )  # fmt: skip
+
+
+def _trade_table(found: Measured) -> Table:
     rows = [
         [
-            s.name,
-            *(percent(found[s.name]["trade"]["at"][k]) for k in ("unseen", "seen", "harmonic_mean")),
-            f"{found[s.name]['trade']['ausuc']:.3f}",
+            data,
+            *(percent(content["trade"]["at"][name]) for name in ("unseen", "seen", "harmonic_mean")),
+            f"{content['trade']['ausuc']:.3f}",
         ]
-        for s in stands
+        for data, content in found.items()
     ]
-    return side_by_side(
-        figure_with(chart, "What a bias against seen classes can reach (area under the curve in brackets)."),
-        join([table(["HPL(), no bias added", "U", "S", "H", "AUSUC"], rows)]),
-    )
+    return Table(["HPL(), no bias added", "U", "S", "H", "AUSUC"], rows)
 
 
-def _reliability(found: Content) -> Markup:
-    charts = []
-    for setting in ("zsl", "gzsl"):
-        lines = [_reliability_line(data, content["reliability"][setting]) for data, content in found.items()]
-        lines.append(Series("perfect", [0, 1], [0, 1], dashed=True, marked=False))
-        chart = line_chart(
-            lines,
-            "predicted probability",
-            "share that was right",
-            says=f"Reliability, {setting}",
-            x_limits=(0, 1),
-            y_limits=(0, 1),
-            y_text=percent,
-            width=430,
-        )
-        says = f"{setting.upper()}: on the dashed line probabilities mean what they say. Bins of at least {_ENOUGH}."
-        charts.append(figure_with(chart, says))
-    return side_by_side(*charts)
+def _reliability(found: Measured, setting: str) -> Markup:
+    lines = [_reliability_line(data, content["reliability"][setting]) for data, content in found.items()]
+    lines.append(Series("perfect", [0, 1], [0, 1], dashed=True, marked=False))
+    return line_chart(
+        lines, "predicted probability", "share that was right", says=f"Reliability, {setting}",
+        x_limits=(0, 1), y_limits=(0, 1), y_text=percent, width=430,
+    )  # fmt: skip
 
 
-def _reliability_line(data: str, bins: Sequence[dict[str, Any]]) -> Series:
-    bins = [b for b in bins if b["samples"] >= _ENOUGH]
+def _reliability_line(data: str, bins: Sequence[Mapping[str, Any]]) -> Series:
+    bins = [b for b in bins if b["samples"] >= MIN_BIN_SAMPLES]
     hovers = [
         f"{data}: {percent(b['confidence'])} sure, {percent(b['accuracy'])} right, {b['samples']} samples" for b in bins
     ]
     return Series(data, [b["confidence"] for b in bins], [b["accuracy"] for b in bins], hovers=hovers)
 
 
-def _classes(content: dict[str, Any]) -> Markup:
+def _classes(content: Mapping[str, Any]) -> dict[str, Any]:
     entries = content["classes"]
     shown = entries if len(entries) <= 25 else [*entries[:12], *entries[-6:]]
     chart = bar_chart(
         [entry["name"] for entry in shown], [[entry["accuracy"] for entry in shown]], "accuracy", limits=(0, 1), bar=10,
-        width=500,
-        says="Accuracy by class", text=percent,
+        width=500, says="Accuracy by class", text=percent,
         hovers=[[f"{e['name']}: {percent(e['accuracy'])} of {e['samples']}" for e in shown]],
     )  # fmt: skip
-    cut = "" if shown is entries else f"The 12 hardest and the 6 easiest of {len(entries)} unseen classes."
-    rows = [[p["truth"], p["called"], str(p["samples"]), percent(p["share"])] for p in content["pairs"][:12]]
-    pairs = table(["is", "called", "samples", "of the class"], rows, left=2)
-    return side_by_side(
-        figure_with(chart, cut or "All unseen classes, the hardest first."),
-        join([note_paragraph("Mixed up most"), pairs]),
-    )
+    pairs = confusion_table(content["pairs"][:12])
+    return {"chart": chart, "cut": len(shown) < len(entries), "n_classes": len(entries), "pairs": pairs}
+
+
+def confusion_table(pairs: Sequence[Mapping[str, Any]]) -> Table:
+    """Pairs of classes that were confused: the true one, the predicted one, and how often."""
+    rows = [[p["truth"], p["called"], p["samples"], percent(p["share"])] for p in pairs]
+    return Table(["is", "called", "samples", "of the class"], rows, text_columns=2)

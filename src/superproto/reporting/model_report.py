@@ -1,4 +1,4 @@
-"""REPORT: a page about one's own fit: how the pool was labeled, which labels to doubt, what classes look like."""
+"""SHOW one's own fit on a page: how the pool was labeled, which labels to doubt, what classes look like."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from superproto.datasets.task import Task
 from superproto.evaluation.diagnostics import class_tree, confused_pairs, readable, super_prototypes
@@ -15,14 +16,14 @@ from superproto.metrics import per_class_accuracy
 from superproto.reporting.charts.charts import Series, bar_chart, line_chart
 from superproto.reporting.charts.frame import percent
 from superproto.reporting.charts.pictures import Picture, picture_grid, thumbnail
-from superproto.reporting.charts.trees import dendrogram
-from superproto.reporting.markup import Markup, tag
-from superproto.reporting.model_figures import super_prototype_table
-from superproto.reporting.page import Page, figure_with, folded_section, note_paragraph, paragraph, table, tiles
+from superproto.reporting.model_figures import confusion_table, draw_tree, list_super_prototypes
+from superproto.reporting.page import Page
+from superproto.reporting.table import Table, TableCell
 from superproto.samples.chunks import Array
 
-_DOUBTFUL = 40
-_CLASSES = 60
+_MAX_SAMPLES = 40
+_MAX_CLASSES = 60
+_MAX_WEAKEST = 15
 _NEAREST = 8
 
 
@@ -38,37 +39,51 @@ def build_report(
 
     `images` is the folder that the task's image paths start from; `tuned` the content of a file that `tune` wrote.
     """
+    return Page("model_report.html", summarize_model(model, task, images, tuned, attribute_names))
+
+
+def summarize_model(
+    model: Any,
+    task: Task | None = None,
+    images: Path | None = None,
+    tuned: Mapping[str, Any] | None = None,
+    attribute_names: list[str] | None = None,
+) -> dict[str, Any]:
+    """Everything that the page shows: numbers, tables and charts by name; None for a section without content."""
     names = readable(model.classes_)
-    answers = None if task is None else _answers(model, task)
-    page = Page(
-        f"How {type(model).__name__} labeled {'its pool' if task is None else task.name}",
-        f"{int(np.sum(model.seen_classes_))} classes with labeled samples, {int(np.sum(~model.seen_classes_))} known "
-        "by their descriptions only.",
-    )
-    page.add("In short", *_summary(model, task, answers))
-    page.add("How the pool was labeled", *_shares(model, names, answers))
-    if np.any(getattr(model, "class_doubt_", 0)):
-        page.add("Descriptions that match no cluster", *_names_in_doubt(model, names))
-    if task is not None and answers is not None:
-        page.add("Which labels to doubt", *_doubts(model, task, answers, names))
-        page.add("What each class was taken to look like", *_nearest(model, task, answers, names, images))
-        if task.truth_known:
-            page.add("Against the truth", *_against_truth(task, answers, names))
-    if hasattr(model, "codes_"):
-        page.add("What the classes are made of", *_made_of(model, names, attribute_names))
-    if hasattr(model, "objective_") and len(model.objective_) > 1:
-        page.add("How it settled", _settling(model))
-    page.add("What was chosen, and on which classes", *_choices(model, tuned))
-    return page
+    answers = None if task is None else _probabilities(model, task)
+    return {
+        "method": type(model).__name__,
+        "task": None if task is None else task.name,
+        "n_seen": int(np.sum(model.seen_classes_)),
+        "n_unseen": int(np.sum(~model.seen_classes_)),
+        "numbers": _numbers(model, task, answers),
+        "shares": _shares(model, names, answers),
+        "descriptions": _descriptions(model, names) if np.any(getattr(model, "class_doubt_", 0)) else None,
+        "codes": _codes(model, names, attribute_names) if hasattr(model, "codes_") else None,
+        "objective": _objective(model) if len(getattr(model, "objective_", ())) > 1 else None,
+        "parameters": _parameters(model, tuned),
+        "samples": None if task is None or answers is None else _samples(model, task, answers, names, images),
+    }
 
 
-def _answers(model: Any, task: Task) -> Array:
+def _probabilities(model: Any, task: Task) -> Array:
     """(questions, C) probabilities of the pool's rows and the later ones."""
     rows = np.concatenate([task.X[task.asked], task.later])
     return np.asarray(model.predict_proba(rows)) if len(rows) else np.empty((0, len(model.classes_)))
 
 
-def _summary(model: Any, task: Task | None, answers: Array | None) -> list[Any]:
+def _samples(model: Any, task: Task, answers: Array, names: list[str], images: Path | None) -> dict[str, Any]:
+    """What can be said sample by sample."""
+    pairs = confused_pairs(task.expected, answers.argmax(axis=1), names) if task.truth_known else None
+    return {
+        "doubts": _doubts(model, task, answers, names) if len(answers) else None,
+        "nearest": _nearest(model, task, answers, names, images),
+        "confusions": None if pairs is None else confusion_table(pairs),
+    }
+
+
+def _numbers(model: Any, task: Task | None, answers: Array | None) -> list[tuple[str, str]]:
     pairs = [(str(len(model.classes_)), "classes")]
     if answers is not None and len(answers):
         pairs.append((str(len(answers)), "samples labeled"))
@@ -76,34 +91,51 @@ def _summary(model: Any, task: Task | None, answers: Array | None) -> list[Any]:
     if task is not None and answers is not None and task.truth_known:
         accuracy = per_class_accuracy(task.expected, answers.argmax(axis=1))
         pairs.append((percent(accuracy), "per-class accuracy, where the truth is known"))
-    return [tiles(*pairs)]
+    return pairs
 
 
-def _shares(model: Any, names: list[str], answers: Array | None) -> list[Any]:
-    allowed = np.flatnonzero(model.allowed_)
+def _shares(model: Any, names: list[str], answers: Array | None) -> dict[str, Any] | None:
+    """How much of the pool each candidate class received; None where the model keeps no labels of its pool."""
+    counted = False
     if answers is not None and len(answers):
+        counted = True
         shares = np.bincount(answers.argmax(axis=1), minlength=len(names)) / len(answers)
-        says = "Share of the pool that each candidate class received."
     elif hasattr(model, "class_prior_"):
-        shares, says = np.asarray(model.class_prior_), "Share of the pool that each class was found to have."
+        shares = np.asarray(model.class_prior_)
     else:
-        return [note_paragraph("The model keeps no labels of its pool. Give its data set with --pack.")]
+        return None
+    allowed = np.flatnonzero(model.allowed_)
     order = allowed[np.argsort(-shares[allowed], kind="stable")]
-    empty = [names[c] for c in order if shares[c] == 0]
-    shown = order if len(order) <= _CLASSES else np.concatenate([order[: _CLASSES // 2], order[-_CLASSES // 2 :]])
+    half = _MAX_CLASSES // 2
+    shown = order if len(order) <= _MAX_CLASSES else np.concatenate([order[:half], order[-half:]])
     chart = bar_chart(
         [_marked(model, names, c) for c in shown], [shares[shown].tolist()], "share of the pool", bar=10, text=percent,
         limits=(0, None), says="Share of the pool by class",
     )  # fmt: skip
-    cut = "" if len(shown) == len(order) else f" The {_CLASSES // 2} largest and smallest of {len(order)}."
-    warning = [paragraph(f"No sample was found for {', '.join(empty)}: look at their descriptions.")] if empty else []
-    return [*warning, figure_with(chart, says + cut)]
+    return {
+        "chart": chart,
+        "counted": counted,
+        "empty": [names[c] for c in order if shares[c] == 0],
+        "half": half if len(shown) < len(order) else 0,
+        "n_classes": len(order),
+    }
 
 
-def _doubts(model: Any, task: Task, answers: Array, names: list[str]) -> list[Any]:
-    if not len(answers):
-        return [note_paragraph("Nothing was asked.")]
-    doubt, label = _doubt(model, answers), answers.argmax(axis=1)
+def _descriptions(model: Any, names: list[str]) -> dict[str, Any]:
+    """Which descriptions fit no cluster of the pool: all labels of such a class may be another class's."""
+    doubt = np.asarray(model.class_doubt_)
+    described = np.flatnonzero(np.asarray(model.allowed_) & ~np.asarray(model.seen_classes_))
+    order = described[np.argsort(-doubt[described], kind="stable")]
+    chart = bar_chart(
+        [names[c] for c in order[:_MAX_CLASSES]], [doubt[order[:_MAX_CLASSES]].tolist()], "doubt in the class's name",
+        limits=(0, 1), reference=LOST, bar=10, text=percent, says="Doubt in the name of each class",
+    )  # fmt: skip
+    return {"chart": chart, "lost": [names[c] for c in order if doubt[c] > LOST]}
+
+
+def _doubts(model: Any, task: Task, answers: Array, names: list[str]) -> dict[str, Any]:
+    """How uncertain the labels are: over all samples, by class, and the most uncertain ones."""
+    doubt, label = _sample_doubt(model, answers), answers.argmax(axis=1)
     counts, edges = np.histogram(doubt, bins=10, range=(0, 1))
     chart = bar_chart(
         [f"{percent(low)} to {percent(low + 0.1)}" for low in edges[:-1]], [counts.tolist()], "samples",
@@ -112,132 +144,109 @@ def _doubts(model: Any, task: Task, answers: Array, names: list[str]) -> list[An
     by_class = sorted(
         ((float(doubt[label == c].mean()), names[c], int((label == c).sum())) for c in np.unique(label)), reverse=True
     )
-    weakest = [[name, percent(mean), str(count)] for mean, name, count in by_class[:15]]
-    caption = (
-        "How many labels have which doubt: it grows where the label's probability is low, and where its class's name "
-        "is in doubt. It ranks what to look at first; it does not count errors."
-    )
-    return [
-        figure_with(chart, caption),
-        paragraph("Classes whose labels are least sure:"),
-        table(["class", "mean doubt", "samples"], weakest),
-        _most_doubtful(task, answers, doubt, names),
-    ]
+    weakest = [[name, percent(mean), count] for mean, name, count in by_class[:_MAX_WEAKEST]]
+    return {
+        "chart": chart,
+        "classes": Table(["class", "mean doubt", "samples"], weakest),
+        "samples": _most_doubtful(task, answers, doubt, names),
+    }
 
 
-def _doubt(model: Any, answers: Array) -> Array:
+def _sample_doubt(model: Any, answers: Array) -> Array:
     """(questions,) as `HPL.doubt_`: a sample lies between classes, or its class has a wrong name; the mean is 1 - P."""
     named_wrong = np.asarray(getattr(model, "class_doubt_", np.zeros(answers.shape[1])))
-    sure = answers.max(axis=1)
-    both = sure * (1 - named_wrong[answers.argmax(axis=1)])
-    return np.clip(1 - both * sure.sum() / max(float(both.sum()), 1e-12), 0.0, 1.0)
+    confidence = answers.max(axis=1)
+    both = confidence * (1 - named_wrong[answers.argmax(axis=1)])
+    return np.clip(1 - both * confidence.sum() / max(float(both.sum()), 1e-12), 0.0, 1.0)
 
 
-def _most_doubtful(task: Task, answers: Array, doubt: Array, names: list[str]) -> Markup:
-    order, called = np.argsort(-doubt, kind="stable")[:_DOUBTFUL], _sample_names(task)
+def _most_doubtful(task: Task, answers: Array, doubt: Array, names: list[str]) -> Table:
+    order, called = np.argsort(-doubt, kind="stable")[:_MAX_SAMPLES], _sample_names(task)
     ranked = np.argsort(-answers[order], axis=1, kind="stable")[:, :2]
     rows = [
         [called[i], percent(doubt[i]), *(text for c in two for text in (names[c], percent(answers[i, c])))]
         for i, two in zip(order, ranked)
     ]
-    columns = ["sample", "doubt", "label", "probability", "runner-up", "probability"]
-    return folded_section(f"The {len(rows)} most doubtful samples", table(columns, rows))
-
-
-def _names_in_doubt(model: Any, names: list[str]) -> list[Any]:
-    """Which descriptions fit no cluster of the pool: all labels of such a class may be another class's."""
-    doubt = np.asarray(model.class_doubt_)
-    described = np.flatnonzero(np.asarray(model.allowed_) & ~np.asarray(model.seen_classes_))
-    order = described[np.argsort(-doubt[described], kind="stable")]
-    lost = [names[c] for c in order if doubt[c] > LOST]
-    says = (
-        f"Samples called {', '.join(lost)} are rather another class's: the description matches none of the clusters."
-        if lost
-        else "None: every description fits the cluster that bears its name, more or less."
+    # A model of one class has no runner-up.
+    return Table(
+        ["sample", "doubt", "label", "probability", "runner-up", "probability"][: 2 + 2 * ranked.shape[1]], rows
     )
-    chart = bar_chart(
-        [names[c] for c in order[:_CLASSES]], [doubt[order[:_CLASSES]].tolist()], "doubt in the class's name",
-        limits=(0, 1), reference=LOST, bar=10, text=percent, says="Doubt in the name of each class",
-    )  # fmt: skip
-    caption = "0: the description fits the cluster that bears its name and no other; 1: it fits none."
-    return [paragraph(says), figure_with(chart, caption)]
 
 
-def _nearest(model: Any, task: Task, answers: Array, names: list[str], images: Path | None) -> list[Any]:
-    """For every class that is only described: the samples that it is surest of."""
+def _nearest(model: Any, task: Task, answers: Array, names: list[str], images: Path | None) -> dict[str, Any]:
+    """For every class that is only described: the samples with the largest probability."""
     targets = np.flatnonzero(np.asarray(model.allowed_) & ~np.asarray(model.seen_classes_))
     targets = targets if len(targets) else np.flatnonzero(model.allowed_)
-    label, called = answers.argmax(axis=1), _sample_names(task)
-    paths = _sample_paths(task)
-    rows, drawn, drawn_names = [], [], []
-    for c in targets[:_CLASSES]:
+    label, called, paths = answers.argmax(axis=1), _sample_names(task), _sample_paths(task)
+    rows, drawn = [], {}
+    for c in targets[:_MAX_CLASSES]:
         members = np.flatnonzero(label == c)
         members = members[np.argsort(-answers[members, c], kind="stable")][:_NEAREST]
-        photos = [thumbnail(images / paths[i]) for i in members] if images is not None and paths is not None else []
-        if photos and all(photos):
-            drawn.append([Picture(uri, hover=str(called[i])) for uri, i in zip(photos, members)])  # type: ignore[arg-type]
-            drawn_names.append(names[c])
-        rows.append([names[c], ", ".join(str(called[i]) for i in members) or "no sample"])
-    said = note_paragraph(f"For each of {len(targets)} classes, the samples that it is surest of, the surest first.")
-    listed = table(["class", "samples"], [[name, tag("span", text, class_="wrap")] for name, text in rows], left=2)
+        listed = ", ".join(called[i] for i in members) or "no sample"
+        rows.append([names[c], TableCell((listed,), wrap=True)])
+        if images is not None and paths is not None:
+            drawn[names[c]] = _photographs([images / paths[i] for i in members], [called[i] for i in members])
+    return {
+        "n_classes": len(targets),
+        "table": Table(["class", "samples"], rows, text_columns=2),
+        "grid": _grid({name: photographs for name, photographs in drawn.items() if photographs}),
+    }
+
+
+def _photographs(paths: list[Path], called: list[str]) -> list[Picture]:
+    """Thumbnails of all the samples, or none where a file is missing or is no picture."""
+    found = [thumbnail(path) for path in paths]
+    return [Picture(uri, hover=name) for uri, name in zip(found, called) if uri] if all(found) else []
+
+
+def _grid(drawn: Mapping[str, list[Picture]]) -> Markup | None:
     if not drawn:
-        return [said, folded_section("The list", listed)]
-    grid = picture_grid(drawn, drawn_names, size=84, says="The surest samples of each class")
-    return [said, figure_with(grid, "Hover for the file."), folded_section("As a list", listed)]
+        return None
+    return picture_grid(list(drawn.values()), list(drawn), size=84, says="The surest samples of each class")
 
 
-def _against_truth(task: Task, answers: Array, names: list[str]) -> list[Any]:
-    pairs = confused_pairs(task.expected, answers.argmax(axis=1), names)
-    rows = [[p["truth"], p["called"], str(p["samples"]), percent(p["share"])] for p in pairs]
-    return [
-        note_paragraph("The truth of this pool is known; nothing of it was used in fitting."),
-        table(["is", "called", "samples", "of the class"], rows, left=2)
-        if rows
-        else paragraph("Every label is right."),
-    ]
-
-
-def _made_of(model: Any, names: list[str], attribute_names: list[str] | None) -> list[Any]:
+def _codes(model: Any, names: list[str], attribute_names: list[str] | None) -> dict[str, Any]:
     tree = class_tree(model, names)
-    drawn = dendrogram(tree["merges"], names, tree["unseen"], says="Tree of the classes")
-    figure = figure_with(
-        drawn, "Classes joined by the likeness of their codes; hollow orange marks are unseen classes."
-    )
-    content = super_prototypes(model, names, attribute_names)
-    shown = figure if len(names) <= _CLASSES else folded_section(f"The tree of all {len(names)} classes", figure)
-    return [super_prototype_table(content, attribute_names is not None), shown]
+    return {
+        **draw_tree(tree["merges"], names, tree["unseen"], "Tree of the classes"),
+        **list_super_prototypes(super_prototypes(model, names, attribute_names), attribute_names is not None),
+    }
 
 
-def _settling(model: Any) -> Markup:
+def _objective(model: Any) -> dict[str, Any]:
     values = np.asarray(model.objective_, dtype=float)
-    chart = line_chart(
-        [Series("objective", range(1, len(values) + 1), values)], "sweep", "objective", says="The objective by sweep"
-    )
-    return figure_with(chart, f"{len(values)} sweeps; the objective never rises.")
+    line = Series("objective", range(1, len(values) + 1), values)
+    return {
+        "chart": line_chart([line], "sweep", "objective", says="The objective by sweep"),
+        "n_sweeps": len(values),
+    }
 
 
-def _choices(model: Any, tuned: Mapping[str, Any] | None) -> list[Any]:
-    chosen = [[name, str(value)] for name, value in sorted(model.get_params(deep=False).items()) if name != "callback"]
-    blocks: list[Any] = []
-    if tuned is not None:
-        blocks.append(paragraph(str(tuned.get("reason", "")), " Nothing was chosen on a class of the pool."))
-        folds = [
-            [str(fold.get("name", number + 1)), *(f"{fold[key]}" for key in fold if key != "name")]
-            for number, fold in enumerate(tuned.get("folds", []))
-        ]
-        if folds:
-            blocks.append(table(["fold", *(key for key in tuned["folds"][0] if key != "name")], folds))
-    rejection = getattr(model, "rejection_", None)
-    if isinstance(rejection, Mapping):
-        words = ", ".join(
-            f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}" for key, value in rejection.items()
-        )
-        blocks.append(paragraph(f"When to refuse was learned on held-out seen classes: {words}."))
-    if not blocks:
-        blocks.append(
-            paragraph("Nothing was tuned: these are the parameters that the model was given, or its defaults.")
-        )
-    return [*blocks, folded_section("All parameters", table(["parameter", "value"], chosen, left=2))]
+def _parameters(model: Any, tuned: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The parameters, and how they were chosen."""
+    given = [[name, str(value)] for name, value in sorted(model.get_params(deep=False).items()) if name != "callback"]
+    return {
+        "table": Table(["parameter", "value"], given, text_columns=2),
+        "reason": None if tuned is None else str(tuned.get("reason", "")),
+        "folds": _folds((tuned or {}).get("folds", [])),
+        "rejection": _rejection(getattr(model, "rejection_", None)),
+    }
+
+
+def _folds(folds: list[Mapping[str, Any]]) -> Table | None:
+    if not folds:
+        return None
+    rows = [
+        [str(fold.get("name", number)), *(f"{fold[key]}" for key in fold if key != "name")]
+        for number, fold in enumerate(folds, start=1)
+    ]
+    return Table(["fold", *(key for key in folds[0] if key != "name")], rows)
+
+
+def _rejection(learned: object) -> str:
+    if not isinstance(learned, Mapping):
+        return ""
+    return ", ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in learned.items())
 
 
 def _marked(model: Any, names: list[str], c: int) -> str:

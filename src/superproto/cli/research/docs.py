@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from superproto.cli import terminal
 from superproto.cli.app import research_app
 from superproto.errors import UserError
+
+if TYPE_CHECKING:
+    from superproto.experiments.generated_docs import RecordedResults
 
 
 @research_app.command("docs")
@@ -50,12 +53,12 @@ def docs_verb(
     from superproto.experiments.generated_docs import refresh, stale
 
     pages = _pages(output or [Path()])
-    known = _read_sources(records, leaderboard, speed)
+    results = _read_sources(records, leaderboard, speed)
     if not check:
-        changed = refresh(pages, *known)
+        changed = refresh(pages, results)
         terminal.show(f"Changed: {', '.join(map(str, changed)) or 'nothing'}.")
         return
-    old = stale(pages, *known)
+    old = stale(pages, results)
     if old:
         names = ", ".join(map(str, old))
         raise UserError(f"{names}: generated blocks are stale. Run: superproto research docs --output .")
@@ -73,12 +76,17 @@ def _pages(given: list[Path]) -> list[Path]:
     return pages
 
 
-def _read_sources(records: Path, leaderboard: Path, speed: Path) -> tuple[Any, ...]:
+def _read_sources(records: Path, leaderboard: Path, speed: Path) -> RecordedResults:
     """What the blocks are made from; a file that does not exist is empty, but one of the first two must."""
-    from superproto.experiments.leaderboard.blocks import Standing
-    from superproto.experiments.records import last_entries, read_records
+    from superproto.experiments.generated_docs import read_results
 
     if not records.exists() and not leaderboard.exists():
         raise UserError(f"Neither {records} nor {leaderboard} exists. Run this in a checkout, or give --records.")
-    runs, board = (read_records(path) if path.exists() else [] for path in (records, leaderboard))
-    return runs, last_entries(speed), Standing(board)
+    return read_results(
+        records,
+        leaderboard,
+        speed,
+        parts=records.with_name("parts.jsonl"),
+        held_out=records.with_name("parts_held_out.jsonl"),
+        robustness=records.with_name("robustness.jsonl"),
+    )

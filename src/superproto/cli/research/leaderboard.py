@@ -104,7 +104,7 @@ def _run_missing(
 def _check(plan: ZooPlan, packs: list[str], features: list[str], methods: list[str], output: list[Path]) -> None:
     """Whatever can be wrong with the options is said before anything is read or run."""
     from superproto.baselines.registry import nearest
-    from superproto.experiments.leaderboard.exports import EXPORTS
+    from superproto.experiments.leaderboard.views import EXPORTS
     from superproto.experiments.plans import FEATURES
 
     names = [entry.name for entry in plan.data]
@@ -122,12 +122,11 @@ def _check(plan: ZooPlan, packs: list[str], features: list[str], methods: list[s
 
 
 def _write(board: Board, path: Path) -> None:
-    from superproto.experiments.leaderboard.board_page import build_board
-    from superproto.experiments.leaderboard.exports import EXPORTS
+    from superproto.experiments.leaderboard.views import EXPORTS, build_leaderboard_page
     from superproto.files import write_whole
 
     if path.suffix == ".html":
-        build_board(board).write(path)
+        build_leaderboard_page(board).write(path)
     else:
         with write_whole(path, text=True) as handle:
             handle.write(EXPORTS[path.suffix](board))
@@ -135,7 +134,7 @@ def _write(board: Board, path: Path) -> None:
 
 
 def _show(board: Board) -> None:
-    from superproto.experiments.leaderboard.exports import LEVEL, cell_text, title_of
+    from superproto.experiments.leaderboard.views import LEVEL, cell_text, title_of
 
     for setting, features in board.kinds():
         columns = board.columns(setting, features)

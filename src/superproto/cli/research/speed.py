@@ -46,7 +46,7 @@ def speed_verb(
               superproto research speed --only growth --plot growth.svg
     """
     from superproto.experiments.speed import STUDIES
-    from superproto.experiments.speed.chart import write_growth_chart
+    from superproto.experiments.speed.views import write_growth_chart
 
     unknown = [name for name in only or () if name not in STUDIES]
     if unknown:

@@ -71,8 +71,8 @@ def robustness_verb(
                   --only "samples in the pool: 1" -o robustness.jsonl
     """
     from superproto.datasets import load
+    from superproto.experiments.generated_docs import robustness_table
     from superproto.experiments.robustness import measure_robustness
-    from superproto.experiments.studies import robustness_rows
 
     check_output(output, *packs)
     step, found = terminal.steps(), []
@@ -80,7 +80,7 @@ def robustness_verb(
         for finding in measure_robustness(load(pack), output, only=only or ()):
             found.append(finding)
             step(f"{finding['task']}, {finding['condition']}: {finding['draws']} draws")
-    terminal.show_table(*robustness_rows(found), title="Accuracy in percent, mean over the draws")
+    terminal.show_table(*robustness_table(found).to_text(), title="Accuracy in percent, mean over the draws")
 
 
 def _progress() -> Callable[[Record, bool], None]:

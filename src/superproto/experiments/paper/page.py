@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from superproto.baselines.registry import make_model, parameters_of
 from superproto.errors import UserError
-from superproto.experiments.paper.drawings import DRAWINGS
+from superproto.experiments.paper.figures import DRAWINGS
 from superproto.experiments.paper.jobs import run_paper
 from superproto.experiments.paper.measurements import EMBEDDED
 from superproto.experiments.paper.tables import (
@@ -22,15 +22,11 @@ from superproto.experiments.plans import Plan, read_plan
 from superproto.experiments.records import Record, Results, check_writable
 from superproto.experiments.runner import Step
 from superproto.files import PathLike
-from superproto.reporting.page import Page, note_paragraph, paragraph, tiles
+from superproto.reporting.page import Page
 
 TABLES = (2, 3, 4, 5, 6)
 FIGURES = tuple(DRAWINGS)
 _DRAWN_FROM = {"super-prototypes": "portrait"}
-_FEATURES = (
-    "Plain features have length 1; whitened ones are also divided by the spread within labeled classes, after square "
-    "roots where no feature is negative."
-)
 
 
 def reproduce_paper(
@@ -58,59 +54,47 @@ def reproduce_paper(
 
 def build_page(plan: Plan, records: Iterable[Record], tables: Iterable[int], figures: Iterable[str]) -> Page:
     """The page, from records alone."""
-    records, tables = list(records), set(tables)
+    return Page("paper.html", summarize_paper(plan, list(records), set(tables), list(figures)))
+
+
+def summarize_paper(plan: Plan, records: list[Record], tables: set[int], figures: list[str]) -> dict[str, Any]:
+    """Numbers, tables and figures of the page; of the tables only those that are asked for."""
     results = Results(records)
-    page = Page(
-        "Hierarchical prototype learning, reproduced",
-        "Every table and figure of Zhang, Gui, Zhu, Zhao and Liu (IEEE TMM 2020) that the data at hand allow, measured "
-        "by superproto beside what the paper reports, and some that the paper does not have.",
-        footer=_made_by(records),
-    )
-    page.add("In short", *_summary(plan, results))
-    _add_tables(page, plan, results, tables)
+    sections = []
     for name in figures:
-        title, draw = DRAWINGS[name]
         found = _titled(plan, results.figure(_DRAWN_FROM.get(name, name)))
-        if found or name == "framework":
-            page.add(title, *draw(found))
-        else:
-            page.add(title, note_paragraph("Not measured: no data set that this figure needs is at hand."))
-    return page
+        sections.append(DRAWINGS[name].section(name, found))
+    return {
+        "numbers": _numbers(plan, results),
+        "missing": [f"{data.title} ({data.features})" for data in plan.data if data.name not in results.tasks()],
+        "tables": _tables(plan, results, tables),
+        "figures": sections,
+        "footer": _made_by(records),
+    }
 
 
-def _add_tables(page: Page, plan: Plan, results: Results, tables: set[int]) -> None:
-    by_number = {table.number: table for table in plan.tables}
-    if 2 in tables:
-        page.add("Table II: the data sets", data_sets_table(plan, results))
-    if 3 in tables:
-        says = f"Per-class accuracy of standard ZSL. ImageNet's published figures are top-5. {_FEATURES}"
-        page.add("Table III: ZSL, standard splits", paragraph(says), accuracy_table(plan, results, by_number[3]))
-    if 4 in tables:
-        says = f"Per-class accuracy of standard ZSL. Published figures: ResNet-101 features. {_FEATURES}"
-        page.add("Table IV: ZSL, proposed splits", paragraph(says), accuracy_table(plan, results, by_number[4]))
-    if 5 in tables:
-        says = "U, S: per-class accuracy on unseen and on seen classes, all being candidates; H (bold): harmonic mean."
-        page.add("Table V: generalized ZSL", paragraph(says), generalized_table(plan, results, by_number[5]))
-    if 6 in tables:
-        page.add("Table VI: ablations", ablation_tables(plan, results), *direction_tables(plan, results))
+def _tables(plan: Plan, results: Results, numbers: set[int]) -> dict[int, Any]:
+    """The tables by number; the sixth is several."""
+    planned = {table.number: table for table in plan.tables}
+    makers: dict[int, Callable[[], Any]] = {
+        2: lambda: data_sets_table(plan, results),
+        3: lambda: accuracy_table(plan, results, planned[3]),
+        4: lambda: accuracy_table(plan, results, planned[4]),
+        5: lambda: generalized_table(plan, results, planned[5]),
+        6: lambda: {"ablations": ablation_tables(plan, results), "directions": direction_tables(plan, results)},
+    }
+    return {number: make() for number, make in makers.items() if number in numbers}
 
 
-def _summary(plan: Plan, results: Results) -> list[Any]:
+def _numbers(plan: Plan, results: Results) -> list[tuple[str, str]]:
+    """HPL's accuracy on each data set at hand, and what it is."""
     pairs = []
     for data in plan.data:
         zsl, gzsl = results.score(data.name, "hpl"), results.score(data.name, "hpl", setting="gzsl")
         if zsl is not None:
             general = "" if gzsl is None else f"; generalized H {100 * gzsl.mean:.1f} %"
             pairs.append((f"{100 * zsl.mean:.1f} %", f"{data.title}: HPL(), unseen classes{general}"))
-    missing = [f"{data.title} ({data.features})" for data in plan.data if data.name not in results.tasks()]
-    blocks: list[Any] = [tiles(*pairs)] if pairs else []
-    if missing:
-        blocks.append(
-            note_paragraph(
-                f"No data at hand for {', '.join(missing)}. Put its xlsa17 folder into --data and run again."
-            )
-        )
-    return blocks
+    return pairs
 
 
 def _check(folder: PathLike, records: PathLike, tables: set[int], figures: list[str]) -> None:

@@ -1,12 +1,17 @@
-"""SHOW what a bench found as Markdown, for the generated blocks of README and docs: no number is typed by hand."""
+"""SHOW what a bench found: blocks of README and docs, where no number is typed by hand, and a chart of growth."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 
+from superproto.errors import UserError
 from superproto.experiments.records import Entry
 from superproto.experiments.speed.fit_parts import PARTS
-from superproto.reporting.markdown import markdown_table
+from superproto.files import write_whole
+from superproto.reporting.charts.charts import Series, line_chart
+from superproto.reporting.page import standalone_svg
+from superproto.reporting.table import Content, Table, TableCell, Text
 
 Entries = Mapping[str, Entry]
 NOT_YET = "Not measured yet: `make bench`."
@@ -17,15 +22,18 @@ def contenders_block(entries: Entries) -> str:
     others, floor = entries.get("against-others"), entries.get("against-floor")
     if others is None or floor is None:
         return NOT_YET
-    rows = [["`HPL().fit`", _seconds(others["seconds"]["fit"]), ""]]
-    rows += [[f"`{name}`", _seconds(s), _times(s / others["seconds"]["fit"])] for name, s in _but_fit(others)]
-    named = {"grams": "one Gram matrix and `eigh` of either domain"}
-    named["Sylvester solves"] = f"the loop's {floor['updates']} prototype updates as Sylvester solves"
+    rows: list[list[Content]] = [[Text("HPL().fit", "code"), _seconds(others["seconds"]["fit"]), ""]]
+    rows += [[Text(name, "code"), _seconds(s), _times(s / others["seconds"]["fit"])] for name, s in _but_fit(others)]
+    named: dict[str, Content] = {
+        "grams": TableCell(("one Gram matrix and ", Text("eigh", "code"), " of either domain")),
+        "Sylvester solves": f"the loop's {floor['updates']} prototype updates as Sylvester solves",
+    }
     rows += [
         [text, _seconds(floor["seconds"][name]), _times(floor["seconds"][name] / floor["seconds"]["fit"])]
         for name, text in named.items()
     ]
-    return f"{_sizes(others)}; {_machine(others)}.\n\n" + markdown_table(["", "median of 5", "against the fit"], rows)
+    table = Table(["", "median of 5", "against the fit"], rows)
+    return f"{_sizes(others)}; {_machine(others)}.\n\n{table.to_markdown()}"
 
 
 def foundation_block(entries: Entries) -> str:
@@ -37,11 +45,12 @@ def foundation_block(entries: Entries) -> str:
     for data in dict.fromkeys(name.split(": ")[0] for name in entry["seconds"]):
         found = {kind: entry["seconds"][f"{data}: {kind}"] for kind in ("fit", "foundation", "published")}
         rows.append([data, *(_seconds(value) for value in found.values()), _times(found["fit"] / found["foundation"])])
-    head = ["data", "`HPL()`", "the defaults it began with", "as published, whitened (once)", "`HPL()` / began with"]
-    return markdown_table(head, rows)
+    own = Text("HPL()", "code")
+    head: list[Content] = ["data", own, "the defaults it began with", "as published, whitened (once)"]
+    return Table([*head, TableCell((own, " / began with"))], rows).to_markdown()
 
 
-def parts_block(entries: Entries) -> str:
+def breakdown_block(entries: Entries) -> str:
     """Where the seconds of a fit go, beside what the machine's rates allow: at CUB's size, and at ImageNet's."""
     known = [(name, entries[study]) for study, name in _BROKEN_DOWN.items() if study in entries]
     if not known:
@@ -54,11 +63,8 @@ def parts_block(entries: Entries) -> str:
             floor = entry["floor"].get(part)
             cells += [_seconds(entry["seconds"][part]), "–" if floor is None else _seconds(floor)]
         rows.append([part, *cells])
-    return (
-        "; ".join(f"{name}: {_sizes(entry)}, {_machine(entry)}" for name, entry in known)
-        + ".\n\n"
-        + markdown_table(head, rows)
-    )
+    said = "; ".join(f"{name}: {_sizes(entry)}, {_machine(entry)}" for name, entry in known)
+    return f"{said}.\n\n{Table(head, rows).to_markdown()}"
 
 
 def growth_block(entries: Entries) -> str:
@@ -104,11 +110,11 @@ def large_block(entries: Entries) -> str:
 def bounds_block(entries: Entries) -> str:
     """Every bound that a study checks, and whether it was kept."""
     rows = [
-        [study, name, "yes" if value else "**no**"]
+        [study, name, "yes" if value else Text("no", "bold")]
         for study, e in entries.items()
         for name, value in e.get("kept", {}).items()
     ]
-    return markdown_table(["study", "bound", "kept"], rows) if rows else NOT_YET
+    return Table(["study", "bound", "kept"], rows).to_markdown() if rows else NOT_YET
 
 
 def headline_block(entries: Entries) -> str:
@@ -125,11 +131,25 @@ def headline_block(entries: Entries) -> str:
     return text if "large" not in entries else f"{text} ImageNet's size: {large_block(entries)}"
 
 
+def write_growth_chart(path: str | os.PathLike[str], entry: Entry) -> None:
+    """An SVG with one line for each size that grew, both axes logarithmic, the exponent in the line's name."""
+    if "curves" not in entry:
+        raise UserError(f"The study '{entry.get('study')}' has no curves to draw. Run the study growth.")
+    lines = [
+        Series(f"{name} (exponent {entry['exponents'][name]:.2f})", curve["sizes"], curve["seconds"])
+        for name, curve in entry["curves"].items()
+    ]
+    says = "Seconds of a fit of five outer iterations as one size grows and the others stay."
+    chart = line_chart(lines, "size", "seconds", says=says, width=560, log=(True, True))
+    with write_whole(path, text=True) as handle:
+        handle.write(str(standalone_svg(chart)))
+
+
 SPEED_BLOCKS: dict[str, Callable[[Entries], str]] = {
     "speed": headline_block,
     "speed-contenders": contenders_block,
     "speed-foundation": foundation_block,
-    "speed-parts": parts_block,
+    "speed-parts": breakdown_block,
     "speed-growth": growth_block,
     "speed-large": large_block,
     "speed-bounds": bounds_block,

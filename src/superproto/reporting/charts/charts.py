@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from markupsafe import Markup
 
 from superproto.reporting.charts.frame import (
     BOTTOM,
@@ -16,7 +17,9 @@ from superproto.reporting.charts.frame import (
     TOP,
     Frame,
     color,
+    element,
     figure,
+    joined,
     legend,
     mark,
     marker,
@@ -24,7 +27,6 @@ from superproto.reporting.charts.frame import (
     words,
 )
 from superproto.reporting.charts.scales import label_of, scale_over
-from superproto.reporting.markup import Markup, join, tag
 
 Values = Sequence[float] | npt.NDArray[np.floating]
 Limits = tuple[float | None, float | None]
@@ -134,7 +136,7 @@ def bar_chart(
             parts.append(_bar(g, float(values[g][i]), y + g * (bar + 1), bar, frame, hover, text))
     if reference is not None:
         at = scale(reference)
-        parts.append(tag("line", x1=at, x2=at, y1=room + 6, y2=bottom, class_="reference"))
+        parts.append(element("line", x1=at, x2=at, y1=room + 6, y2=bottom, class_="reference"))
     return figure(width, bottom + 44, *parts, key, says=says)
 
 
@@ -154,33 +156,39 @@ def heat_map(
 ) -> Markup:
     """A table of numbers as shades of one color, from 0 to the largest; `tints` give rows colors of their own."""
     values = np.asarray(table, dtype=float)
-    largest = float(np.nanmax(np.abs(values))) or 1.0
+    hover = hover or (lambda i, j: f"{row_names[i]} → {column_names[j]}: {label_of(values[i, j])}")
     left = 34 + 6.8 * max((len(name) for name in row_names), default=0)
-    top = (
-        16
-        + (4.3 * max((len(name) for name in column_names), default=0) if slanted else 14)
-        + (14 if column_title else 0)
-    )
-    past = max(
-        [4.3 * len(name) - (len(column_names) - j - 0.5) * cell for j, name in enumerate(column_names)], default=0
-    )
+    names_above = 4.3 * max((len(name) for name in column_names), default=0) if slanted else 14
+    top = 16 + names_above + (14 if column_title else 0)
+    width, height = left + len(column_names) * cell, top + len(row_names) * cell
     parts = [_column_name(name, left + (j + 0.5) * cell, top - 7, slanted) for j, name in enumerate(column_names)]
     for i, name in enumerate(row_names):
-        y = top + i * cell
+        y, tint = top + i * cell, color(0 if tints is None else tints[i])
         parts.append(words(name, left - 7, y + cell / 2 + 4, anchor="end", size="tick"))
-        tint = color(0 if tints is None else tints[i])
-        for j in range(values.shape[1]):
-            says_cell = (
-                f"{row_names[i]} → {column_names[j]}: {label_of(values[i, j])}" if hover is None else hover(i, j)
-            )
-            parts.append(_cell(values[i, j], largest, left + j * cell, y, cell, tint, numbers, says_cell))
-    width, height = left + len(column_names) * cell, top + len(row_names) * cell
+        parts += _cells(values, i, left, y, cell, tint, numbers, hover)
     if row_title:
         middle = f"translate(12 {(top + height) / 2:.1f}) rotate(-90)"
         parts.append(words(row_title, 0, 0, anchor="middle", transform=middle))
     if column_title:
         parts.append(words(column_title, (left + width) / 2, 13, anchor="middle"))
-    return figure(width + (max(past, 0) if slanted else 0) + 10, height + 6, *parts, says=says)
+    return figure(width + (_overhang(column_names, cell) if slanted else 0) + 10, height + 6, *parts, says=says)
+
+
+def _overhang(column_names: Sequence[str], cell: float) -> float:
+    """How far slanted names of columns reach beyond the last column."""
+    past = (4.3 * len(name) - (len(column_names) - j - 0.5) * cell for j, name in enumerate(column_names))
+    return max([0.0, *past])
+
+
+def _cells(
+    values: npt.NDArray[np.floating], row: int, left: float, y: float, cell: float, tint: str, numbers: bool,
+    hover: Callable[[int, int], str],
+) -> list[Markup]:  # fmt: skip
+    largest = float(np.nanmax(np.abs(values))) or 1.0
+    return [
+        _cell(value, largest, left + j * cell, y, cell, tint, numbers, hover(row, j))
+        for j, value in enumerate(values[row])
+    ]
 
 
 def _line(number: int, line: Series, frame: Frame, y_text: Callable[[float], str]) -> Markup:
@@ -189,41 +197,43 @@ def _line(number: int, line: Series, frame: Frame, y_text: Callable[[float], str
     if line.low is not None and line.high is not None:
         edge = [(frame.x(x), frame.y(v)) for x, v in zip(line.x, line.high)]
         edge += [(frame.x(x), frame.y(v)) for x, v in reversed(list(zip(line.x, line.low)))]
-        parts.append(tag("polygon", points=_points(edge), class_=f"{color(number)} band"))
+        parts.append(element("polygon", points=_points(edge), class_=f"{color(number)} band"))
     dash = " dashed" if line.dashed else ""
-    parts.append(tag("polyline", tag("title", line.name), points=_points(points), class_=f"{color(number)} line{dash}"))
+    parts.append(
+        element("polyline", element("title", line.name), points=_points(points), class_=f"{color(number)} line{dash}")
+    )
     if line.marked:
         for i, (x, y) in enumerate(points):
             hover = f"{line.name}: {label_of(float(line.x[i]))}, {y_text(float(line.y[i]))}"
             hover = hover if line.hovers is None else line.hovers[i]
             parts.append(marker(number, x, y, size=3.6, hover=hover))
-    return join(parts)
+    return joined(parts)
 
 
 def _bar(
     group: int, value: float, y: float, bar: float, frame: Frame, hover: str, text: Callable[[float], str]
 ) -> Markup:
     zero, end = frame.x(max(0.0, frame.x.low)), frame.x(value)
-    rect = tag(
+    rect = element(
         "rect",
-        tag("title", hover),
+        element("title", hover),
         x=min(zero, end),
         y=y,
         width=abs(end - zero),
         height=bar,
         class_=f"{color(group)} bar",
     )
-    return join([rect, words(text(value), max(zero, end) + 4, y + bar - 2.5, size="tick")])
+    return joined([rect, words(text(value), max(zero, end) + 4, y + bar - 2.5, size="tick")])
 
 
 def _bar_axis(frame: Frame, label: str, text: Callable[[float], str]) -> Markup:
     parts = []
     for value in frame.x.ticks():
         at = frame.x(value)
-        parts.append(tag("line", x1=at, x2=at, y1=frame.y.end, y2=frame.y.start, class_="grid"))
+        parts.append(element("line", x1=at, x2=at, y1=frame.y.end, y2=frame.y.start, class_="grid"))
         parts.append(words(text(value), at, frame.y.start + 16, anchor="middle", size="tick"))
     parts.append(words(label, (frame.x.start + frame.x.end) / 2, frame.y.start + 36, anchor="middle"))
-    return join(parts)
+    return joined(parts)
 
 
 def _cell(
@@ -231,14 +241,16 @@ def _cell(
 ) -> Markup:
     share = 0.0 if math.isnan(value) else abs(value) / largest
     parts: list[object] = [
-        tag("title", hover),
-        tag("rect", x=x, y=y, width=size - 1, height=size - 1, class_="edge"),
-        tag("rect", x=x, y=y, width=size - 1, height=size - 1, class_=f"{tint} shade", fill_opacity=round(share, 2)),
+        element("title", hover),
+        element("rect", x=x, y=y, width=size - 1, height=size - 1, class_="edge"),
+        element(
+            "rect", x=x, y=y, width=size - 1, height=size - 1, class_=f"{tint} shade", fill_opacity=round(share, 2)
+        ),
     ]
     if numbers and value:
         style = "number on" if share > 0.55 else "number"
         parts.append(words(label_of(value), x + size / 2, y + size / 2 + 4, anchor="middle", size=style))
-    return tag("g", *parts)
+    return element("g", *parts)
 
 
 def _column_name(name: str, x: float, y: float, slanted: bool) -> Markup:
@@ -250,11 +262,11 @@ def _column_name(name: str, x: float, y: float, slanted: bool) -> Markup:
 def _diagonal(frame: Frame) -> Markup:
     low, high = max(frame.x.low, frame.y.low), min(frame.x.high, frame.y.high)
     ends = {"x1": frame.x(low), "y1": frame.y(low), "x2": frame.x(high), "y2": frame.y(high)}
-    return tag("line", **ends, class_="reference")
+    return element("line", **ends, class_="reference")
 
 
 def _swatch(number: int, x: float, y: float, *, size: float) -> Markup:
-    return tag("rect", x=x - size, y=y - size, width=2 * size, height=2 * size, class_=f"{color(number)} bar")
+    return element("rect", x=x - size, y=y - size, width=2 * size, height=2 * size, class_=f"{color(number)} bar")
 
 
 def _points(points: Sequence[tuple[float, float]]) -> str:

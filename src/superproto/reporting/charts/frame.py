@@ -2,16 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup, escape
 
 from superproto.reporting.charts.scales import Scale, label_of
-from superproto.reporting.markup import Markup, join, tag
 
-# Okabe and Ito's palette, which color-blind people can tell apart; drawing.css has the values for light and dark.
+# Okabe and Ito's palette, which color-blind people can tell apart; charts.css has the values for light and dark.
 COLORS = 8
 LEFT, RIGHT, TOP, BOTTOM = 58, 22, 12, 44
 _LINE = 16
+
+
+def element(name: str, *content: object, **attributes: object) -> Markup:
+    """<name attributes>content</name>; text is escaped, None attributes are left out, `stroke_width` is stroke-width.
+
+    >>> print(element("b", "<script>", class_="name"))
+    <b class="name">&lt;script&gt;</b>
+    """
+    words = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{_written(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    inside = joined(content)
+    return Markup(f"<{name}{words}>{inside}</{name}>" if inside else f"<{name}{words}/>")
+
+
+def joined(parts: Iterable[object]) -> Markup:
+    """The parts one after the other; what is not markup yet is escaped."""
+    return Markup("".join(map(_written, parts)))
+
+
+def printable(value: Any) -> Any:
+    """Text without control characters, which XML does not know: a name from a damaged file must not break a page."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in value)
+
+
+def _written(value: object) -> Markup:
+    """Numbers at a hundredth of a pixel, so that a page of figures stays small; text escaped."""
+    if isinstance(value, float):
+        return Markup(f"{value:.2f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:g}")
+    return escape(printable(value))
 
 
 @dataclass(frozen=True)
@@ -38,23 +74,23 @@ class Frame:
         for value in self.y.ticks():
             at = self.y(value)
             if grid:
-                parts.append(tag("line", x1=left, x2=self.x.end, y1=at, y2=at, class_="grid"))
+                parts.append(element("line", x1=left, x2=self.x.end, y1=at, y2=at, class_="grid"))
             parts.append(words(y_text(value), left - 6, at + 4, anchor="end", size="tick"))
         for value in self.x.ticks():
             at = self.x(value)
             if grid:
-                parts.append(tag("line", x1=at, x2=at, y1=self.y.end, y2=bottom, class_="grid"))
+                parts.append(element("line", x1=at, x2=at, y1=self.y.end, y2=bottom, class_="grid"))
             parts.append(words(x_text(value), at, bottom + 16, anchor="middle", size="tick"))
-        parts.append(tag("path", d=f"M{left:.1f} {self.y.end:.1f}V{bottom:.1f}H{self.x.end:.1f}", class_="axis"))
+        parts.append(element("path", d=f"M{left:.1f} {self.y.end:.1f}V{bottom:.1f}H{self.x.end:.1f}", class_="axis"))
         parts.append(words(x_label, (left + self.x.end) / 2, bottom + 36, anchor="middle"))
         middle = (bottom + self.y.end) / 2
         parts.append(words(y_label, 0, 0, anchor="middle", transform=f"translate(14 {middle:.1f}) rotate(-90)"))
-        return join(parts)
+        return joined(parts)
 
 
 def figure(width: float, height: float, *content: object, says: str) -> Markup:
     """An <svg> that scales with the page; `says` is what it shows, for those who cannot see it."""
-    return tag(
+    return element(
         "svg",
         *content,
         xmlns="http://www.w3.org/2000/svg",
@@ -78,8 +114,8 @@ def words(
     hover: str | None = None,
 ) -> Markup:
     """Text at a point."""
-    inside = (text,) if hover is None else (text, tag("title", hover))
-    return tag("text", *inside, x=float(x), y=float(y), text_anchor=anchor, class_=size, transform=transform)
+    inside = (text,) if hover is None else (text, element("title", hover))
+    return element("text", *inside, x=float(x), y=float(y), text_anchor=anchor, class_=size, transform=transform)
 
 
 def color(number: int) -> str:
@@ -91,21 +127,21 @@ def mark(
     number: int, x: float, y: float, *, size: float = 3.5, hover: str | None = None, hollow: bool = False
 ) -> Markup:
     """A point of the number-th group: a circle, square, diamond or triangle, changing with each round of colors."""
-    content = () if hover is None else (tag("title", hover),)
+    content = () if hover is None else (element("title", hover),)
     style = f"{color(number)} {'hollow' if hollow else 'dot'}"
     shape = (number // COLORS) % 4
     if shape == 0:
-        return tag("circle", *content, cx=float(x), cy=float(y), r=float(size), class_=style)
-    return tag("path", *content, d=_outline(shape, x, y, size), class_=style)
+        return element("circle", *content, cx=float(x), cy=float(y), r=float(size), class_=style)
+    return element("path", *content, d=_outline(shape, x, y, size), class_=style)
 
 
 def marker(number: int, x: float, y: float, *, size: float = 4.0, hover: str | None = None) -> Markup:
     """A point on the number-th line: here the shape changes with every line, because there are few."""
-    content = () if hover is None else (tag("title", hover),)
+    content = () if hover is None else (element("title", hover),)
     style = f"{color(number)} dot"
     if number % 4 == 0:
-        return tag("circle", *content, cx=float(x), cy=float(y), r=size * 0.9, class_=style)
-    return tag("path", *content, d=_outline(number % 4, x, y, size), class_=style)
+        return element("circle", *content, cx=float(x), cy=float(y), r=size * 0.9, class_=style)
+    return element("path", *content, d=_outline(number % 4, x, y, size), class_=style)
 
 
 def legend(
@@ -122,7 +158,7 @@ def legend(
         parts.append(shape(number, left + 5, at - 4, size=4.5))
         parts.append(words(name, left + 14, at, size="tick"))
         left += room
-    return join(parts), (line + 1) * _LINE
+    return joined(parts), (line + 1) * _LINE
 
 
 def percent(value: float) -> str:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from markupsafe import Markup
 
 from superproto.errors import UserError
-from superproto.reporting.charts.frame import figure, words
-from superproto.reporting.markup import Markup, join, tag
+from superproto.reporting.charts.frame import element, figure, joined, words
 from superproto.samples.chunks import Array
 
 
@@ -65,23 +65,23 @@ def picture_grid(
         parts.append(words(name, left - 12, y + size / 2 + 5, anchor="end"))
         parts += [_draw(picture, left + i * step, y, size) for i, picture in enumerate(row)]
     longest = max((len(row) for row in rows), default=0)
-    return figure(left + longest * step, top + len(rows) * (step + caption), join(parts), says=says)
+    return figure(left + longest * step, top + len(rows) * (step + caption), joined(parts), says=says)
 
 
 def _draw(picture: Picture, x: float, y: float, size: float) -> Markup:
     photo = isinstance(picture.ink, str)
     href = picture.ink if isinstance(picture.ink, str) else data_uri(gray_png(picture.ink))
-    image = tag("image", href=href, x=x, y=y, width=size, height=size, class_=None if photo else "pixels")
-    inside = [image, tag("rect", x=x, y=y, width=size, height=size, class_="wrong" if picture.wrong else "edge")]
+    image = element("image", href=href, x=x, y=y, width=size, height=size, class_=None if photo else "pixels")
+    inside = [image, element("rect", x=x, y=y, width=size, height=size, class_="wrong" if picture.wrong else "edge")]
     if picture.wrong:
         inside.append(
-            tag("path", d=f"M{x + size - 11:.1f} {y + 3:.1f}l8 8m0 -8l-8 8", class_="cross"),
+            element("path", d=f"M{x + size - 11:.1f} {y + 3:.1f}l8 8m0 -8l-8 8", class_="cross"),
         )
     if picture.caption:
         inside.append(words(picture.caption, x + size / 2, y + size + 12, anchor="middle", size="tick"))
     if picture.hover:
-        inside.append(tag("title", picture.hover))
-    return tag("g", *inside)
+        inside.append(element("title", picture.hover))
+    return element("g", *inside)
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from superproto.reporting.charts.frame import color, figure, mark, shorten, words
-from superproto.reporting.markup import Markup, join, tag
+import numpy as np
+from markupsafe import Markup
+from scipy.cluster.hierarchy import leaves_list
+
+from superproto.reporting.charts.frame import color, element, figure, joined, mark, shorten, words
 
 # Of a leaf's name: the tree needs its part of the width.
 MOST_CHARACTERS = 48
@@ -17,16 +20,11 @@ def leaf_order(merges: Sequence[Sequence[float]], leaves: int) -> list[int]:
     >>> leaf_order([(0, 2, 0.1), (1, 3, 0.5)], 3)
     [1, 0, 2]
     """
-    order: list[int] = []
-    stack = [leaves + len(merges) - 1] if merges else list(range(leaves))[::-1]
-    while stack:
-        node = stack.pop()
-        if node < leaves:
-            order.append(node)
-        else:
-            left, right = merges[node - leaves][:2]
-            stack += [int(right), int(left)]
-    return order
+    if not merges:
+        return list(range(leaves))
+    # The order of scipy's dendrogram, without its recursion. It does not depend on the sizes of clusters.
+    linkage = np.column_stack([np.asarray(merges, float)[:, :3], np.zeros(len(merges))])
+    return [int(leaf) for leaf in leaves_list(linkage)]
 
 
 def dendrogram(
@@ -52,9 +50,9 @@ def dendrogram(
         purely_marked[node] = purely_marked[left] and purely_marked[other]
         style = f"{color(1 if purely_marked[node] else 6)} branch"
         path = f"M{at[left]:.1f} {place[left]:.1f}H{x:.1f}V{place[other]:.1f}H{at[other]:.1f}"
-        parts.append(tag("path", d=path, class_=style))
+        parts.append(element("path", d=path, class_=style))
         at[node], place[node] = x, (place[left] + place[other]) / 2
     for leaf, name in enumerate(names):
         parts.append(mark(1 if marked[leaf] else 6, right + 6, place[leaf], size=3, hollow=bool(marked[leaf])))
         parts.append(words(name, right + 13, place[leaf] + 4, size="tick strong" if marked[leaf] else "tick"))
-    return figure(width, 16 + leaves * row, join(parts), says=says)
+    return figure(width, 16 + leaves * row, joined(parts), says=says)

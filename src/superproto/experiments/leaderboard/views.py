@@ -1,0 +1,308 @@
+"""SHOW the leaderboard: its tables, its page, its exports, and its blocks in README and docs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
+
+from markupsafe import Markup
+
+from superproto.experiments.leaderboard.ranking import YARDSTICK, Board, Cell, Column, board_of
+from superproto.experiments.plans import SETTINGS, ZooPlan, read_zoo_plan
+from superproto.experiments.records import Record, Results
+from superproto.reporting.charts.charts import bar_chart
+from superproto.reporting.charts.frame import percent
+from superproto.reporting.page import Page
+from superproto.reporting.table import Content, Table, TableCell, Text, escape_markdown
+
+# Marks a method that cannot be told from the best.
+LEVEL = "≈"
+_TITLES = {"zsl": "ZSL, per-class accuracy in %", "gzsl": "GZSL: U / S / H in %"}
+_N_BEST = 10
+_N_BARS = 12
+# A reference that differs by more points is set in bold.
+_TOLERANCE = 3.0
+
+
+def title_of(setting: str, features: str) -> str:
+    """What a table shows."""
+    return f"{_TITLES[setting]}, {'whitened' if features == 'whitened' else 'unit (raw)'} features"
+
+
+def cell_text(cell: Cell) -> str:
+    """Percent: mean ± standard deviation over seeds, or U / S / H; – where `reasons` says why there is nothing."""
+    if cell.missing:
+        return cell.missing if cell.missing == "not run" else "–"
+    numbers = [f"{100 * mean:.1f}" for mean in cell.means]
+    spread = f" ± {100 * cell.spreads[-1]:.1f}" if cell.seeds > 1 else ""
+    return " / ".join(numbers) + spread
+
+
+def signed(points: float) -> str:
+    """A difference in points; what rounds to 0 has no minus."""
+    return f"{round(points, 1) + 0.0:+.1f}".replace("-", "−")
+
+
+def reasons(board: Board, setting: str, features: str) -> list[str]:
+    """Why cells of a table have no number, apart from those that were not run: one sentence for each reason."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for column in board.columns(setting, features):
+        for method, cell in board.cells[column].items():
+            if cell.missing and cell.missing != "not run":
+                found.setdefault(cell.missing, {}).setdefault(method, []).append(column.data.title)
+    everywhere = len(board.columns(setting, features))
+    said = []
+    for why, methods in found.items():
+        named = [m if len(t) == everywhere else f"{m} ({', '.join(t)})" for m, t in methods.items()]
+        said.append(f"{', '.join(named)}: {why}.")
+    return said
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+def ranking_table(board: Board, setting: str, features: str) -> Table:
+    """Every method, the best first, with its kind and its cells."""
+    columns, ranked = board.columns(setting, features), board.ranked(setting, features)
+    rows = [
+        [Text(m, "code"), board.plan.titles[m], *(_cell(board.cells[column][m]) for column in columns)] for m in ranked
+    ]
+    styles = ["ours" if method == YARDSTICK else "" for method in ranked]
+    heading = ["method", "kind", *(column.data.title for column in columns)]
+    return Table(heading, rows, text_columns=2, styles=styles)
+
+
+def difference_table(board: Board, setting: str, features: str) -> Table:
+    """Every method minus HPL() on the same questions, in points; methods without a difference are left out."""
+    columns = board.columns(setting, features)
+    rows: list[list[Content]] = []
+    for method in board.ranked(setting, features):
+        texts = [_difference_text(board.cells[column][method]) for column in columns]
+        if any(texts):
+            rows.append([Text(method, "code"), *(text or "–" for text in texts)])
+    return Table(["method", *(column.data.title for column in columns)], rows)
+
+
+def cells_table(board: Board) -> Table:
+    """One row for each cell, fractions at full length; `missing` says why a row has no numbers."""
+    scores = ["per_class_accuracy", "unseen", "seen", "harmonic_mean"]
+    columns = ["setting", "features", "data", "method", "kind", *scores, "sd", "seeds", "seconds", "best", "level"]
+    columns += ["minus_hpl", "minus_hpl_low", "minus_hpl_high", "chosen", "missing"]
+    rows = [
+        [*_cell_names(board, column, method), *_cell_numbers(column, cells[method])]
+        for column, cells in board.cells.items()
+        for method in board.ranked(column.setting, column.features)
+    ]
+    return Table(columns, rows, text_columns=5)
+
+
+def _cell(cell: Cell) -> Content:
+    text = cell_text(cell)
+    if cell.missing:
+        return TableCell((Text(text, "quiet"),), hover=cell.missing)
+    seeds = f"{cell.seeds} seeds" if cell.seeds > 1 else "one seed"
+    return TableCell(_marked(text, cell), hover=f"{seeds}, {cell.seconds:.1f} s; {cell.chosen}")
+
+
+def _marked(text: str, cell: Cell) -> tuple[str | Text, ...]:
+    """The best of its column in bold; a sign where it cannot be told from the best."""
+    return (Text(text, "bold"),) if cell.best else (f"{text} {LEVEL}",) if cell.level else (text,)
+
+
+def _difference_text(cell: Cell) -> str:
+    """Points minus HPL(), with the 95 % interval; ≈ where it holds 0."""
+    if cell.against is None:
+        return ""
+    change, low, high = (signed(100 * value) for value in cell.against[:3])
+    level = f" {LEVEL}" if cell.against.low <= 0 <= cell.against.high else ""
+    return f"{change} ({low} to {high}){level}"
+
+
+def _cell_names(board: Board, column: Column, method: str) -> list[str]:
+    return [column.setting, column.features, column.data.title, method, board.plan.titles[method]]
+
+
+def _cell_numbers(column: Column, cell: Cell) -> list[Content]:
+    if cell.missing:
+        return [*[""] * 13, cell.missing]
+    means: list[Content] = [*cell.means, "", "", ""] if column.setting == "zsl" else ["", *cell.means]
+    spread: Content = cell.spreads[-1] if cell.seeds > 1 else ""
+    change: list[Content] = ["", "", ""] if cell.against is None else list(cell.against[:3])
+    marks = [int(cell.best), int(cell.level)]
+    return [*means, spread, cell.seeds, round(cell.seconds, 3), *marks, *change, cell.chosen, ""]
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def leaderboard_markdown(board: Board, settings: Collection[str] = SETTINGS, level: int = 2) -> str:
+    """Every table of these settings, one under the other, with headings of this level."""
+    parts = []
+    for setting, features in (kind for kind in board.kinds() if kind[0] in settings):
+        why = "".join(f"\n– {escape_markdown(line)}\n" for line in reasons(board, setting, features))
+        table = ranking_table(board, setting, features).to_markdown()
+        parts.append(f"{'#' * level} {title_of(setting, features)}\n\n{table}\n{why}")
+    return "\n".join(parts)
+
+
+def leaderboard_latex(board: Board) -> str:
+    """Every table of the board as a `tabular` for the package booktabs."""
+    kinds = board.kinds()
+    return "\n".join(f"% {title_of(*kind)}\n{ranking_table(board, *kind).to_latex()}\n" for kind in kinds)
+
+
+EXPORTS: dict[str, Callable[[Board], str]] = {
+    ".md": leaderboard_markdown,
+    ".tex": leaderboard_latex,
+    ".csv": lambda board: cells_table(board).to_csv(),
+}
+
+
+# -- page --------------------------------------------------------------------------------------------------------------
+
+
+def build_leaderboard_page(board: Board) -> Page:
+    """The page: a table for each setting and kind of features, and which differences are real."""
+    cells = [cell for column in board.cells.values() for cell in column.values()]
+    content = {
+        "n_methods": len(board.plan.methods),
+        "n_data": len({column.data for column in board.cells}),
+        "n_run": sum(not cell.missing for cell in cells),
+        "n_cells": len(cells),
+        "level": LEVEL,
+        "yardstick": YARDSTICK,
+        "kinds": [
+            {
+                "title": title_of(*kind),
+                "ranking": ranking_table(board, *kind),
+                "charts": _charts(board, *kind),
+                "differences": difference_table(board, *kind),
+            }
+            for kind in board.kinds()
+        ],
+    }
+    return Page("leaderboard.html", content)
+
+
+def _charts(board: Board, setting: str, features: str) -> list[tuple[Markup, str]]:
+    """The best methods of each data set as bars."""
+    drawn = []
+    for column in board.columns(setting, features):
+        cells = board.cells[column]
+        run = sorted((m for m in cells if not cells[m].missing), key=lambda m: -cells[m].score)[:_N_BARS]
+        if run:
+            title = f"{column.data.title}: the best {len(run)}"
+            axis = "per-class accuracy" if setting == "zsl" else "H"
+            chart = bar_chart(run, [[cells[m].score for m in run]], axis, text=percent, says=title)
+            drawn.append((chart, title))
+    return drawn
+
+
+# -- blocks in README and docs -----------------------------------------------------------------------------------------
+
+
+class LeaderboardRecords:
+    """The plan and the records of the board; what they say is worked out once, when a block asks for it."""
+
+    def __init__(self, records: Sequence[Record], plan: ZooPlan | None = None) -> None:
+        self.records = records
+        self.plan = plan or read_zoo_plan()
+
+    @cached_property
+    def board(self) -> Board:
+        return board_of(self.plan, self.records)
+
+
+def short_block(source: LeaderboardRecords) -> str:
+    """The best methods and HPL(), whitened features: ZSL, and H of GZSL."""
+    board, features = source.board, "whitened"
+    columns = [*board.columns("zsl", features), *board.columns("gzsl", features)]
+    run = [m for m in board.ranked("zsl", features) if any(not board.cells[c][m].missing for c in columns)]
+    chosen = sorted({*run[:_N_BEST], *(m for m in run if m == YARDSTICK)}, key=run.index)
+    kind = {"zsl": "ZSL", "gzsl": "GZSL H"}
+    head = ["method", *(f"{kind[column.setting]}: {column.data.title}" for column in columns)]
+    rows = [[Text(m, "code"), *(_headline(board.cells[column][m]) for column in columns)] for m in chosen]
+    said = (
+        f"The best {len(chosen)} of {len(run)} methods that were run, by their mean over the data sets; whitened "
+        f"features, percent. **Best of all**; {LEVEL} cannot be told from the best (paired bootstrap, 95 %); – not run."
+    )
+    return f"{Table(head, rows).to_markdown()}\n\n{said}"
+
+
+def _headline(cell: Cell) -> Content:
+    return "–" if cell.missing else TableCell(_marked(f"{100 * cell.score:.1f}", cell))
+
+
+def zsl_block(source: LeaderboardRecords) -> str:
+    """Every method, ZSL."""
+    return leaderboard_markdown(source.board, ["zsl"], level=3).rstrip()
+
+
+def gzsl_block(source: LeaderboardRecords) -> str:
+    """Every method, GZSL."""
+    return leaderboard_markdown(source.board, ["gzsl"], level=3).rstrip()
+
+
+def differences_block(source: LeaderboardRecords) -> str:
+    """Every method minus HPL() on the same questions, in points."""
+    found = {kind: difference_table(source.board, *kind) for kind in source.board.kinds()}
+    parts = [f"### Minus `hpl`: {title_of(*kind)}\n\n{t.to_markdown()}" for kind, t in found.items() if t.rows]
+    return "\n\n".join(parts) or "`hpl` was not run yet."
+
+
+def summary_block(source: LeaderboardRecords) -> str:
+    """How much of the plan was run, and how parameters were chosen."""
+    board = source.board
+    cells = [cell for column in board.cells.values() for cell in column.values()]
+    run = [cell for cell in cells if not cell.missing]
+    tuned = sum(cell.chosen.startswith("tuned") for cell in run)
+    several = sum(cell.seeds > 1 for cell in run)
+    waiting = sum(cell.missing == "not run" for cell in cells)
+    return (
+        f"{len(run)} of {len(cells)} cells were run: {tuned} with parameters chosen on validation classes, "
+        f"{len(run) - tuned} with defaults; {several} over several seeds. {waiting} were not run; "
+        f"{len(cells) - len(run) - waiting} have a reason below their table. Slowest run of each data set, whitening "
+        f"included: {_slowest(board)}."
+    )
+
+
+def _slowest(board: Board) -> str:
+    """The method that took longest on each data set and setting, with its seconds."""
+    longest: dict[tuple[str, str], tuple[float, str]] = {}
+    for column, cells in board.cells.items():
+        for method, cell in cells.items():
+            if not cell.missing:
+                key = (column.data.title, column.setting.upper())
+                longest[key] = max(longest.get(key, (0.0, "")), (cell.seconds, method))
+    said = [f"{title} {setting} `{method}` {seconds:.0f} s" for (title, setting), (seconds, method) in longest.items()]
+    return ", ".join(said) or "none yet"
+
+
+def references_block(source: LeaderboardRecords) -> str:
+    """Other people's figures, the same preparation here, and the board's own row."""
+    results, rows = Results(source.records), []
+    for entry in source.plan.references:
+        found = results.score(entry.task, entry.method, entry.params)
+        own = source.board.cells[Column(entry.data, entry.features, "zsl")][entry.method]
+        measured = _reference_numbers(None if found is None else 100 * found.mean, entry.figure)
+        where = f"{entry.data.title}, {entry.features}"
+        rows.append([Text(entry.method, "code"), where, f"{entry.figure:.1f}", *measured, cell_text(own)])
+    head = ["method", "data, features", "theirs", "same preparation here", "difference", "on the board"]
+    return Table(head, rows, text_columns=2).to_markdown()
+
+
+def _reference_numbers(here: float | None, theirs: float) -> list[Content]:
+    if here is None:
+        return ["not run", ""]
+    gap = here - theirs
+    return [f"{here:.1f}", Text(signed(gap), "bold" if abs(gap) > _TOLERANCE else "")]
+
+
+LEADERBOARD_BLOCKS: dict[str, Callable[[LeaderboardRecords], str]] = {
+    "leaderboard-short": short_block,
+    "leaderboard-summary": summary_block,
+    "leaderboard-zsl": zsl_block,
+    "leaderboard-gzsl": gzsl_block,
+    "leaderboard-differences": differences_block,
+    "leaderboard-references": references_block,
+}
