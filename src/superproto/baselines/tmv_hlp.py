@@ -10,6 +10,7 @@ from scipy import linalg, sparse
 from superproto.baselines._shared.graphs import PoolKeeper, edges, nearest_neighbors, row_shares, spread_labels
 from superproto.baselines._shared.predicted_prototypes import KERNELS, RIDGE, start_prototypes, unit_semantics
 from superproto.errors import UserError
+from superproto.estimator.kernel_ridge import solve_ridge
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
@@ -166,6 +167,5 @@ def _predict_descriptions(X: Array, wanted: Array, pool: Array, ridge: float = 1
     X = np.asarray(X, dtype=np.float64)
     center, level = X.mean(axis=0), wanted.mean(axis=0)
     gram = (X - center).T @ (X - center)
-    shift = max(ridge * np.trace(gram) / len(gram), np.finfo(float).tiny ** 0.5)
-    weights = linalg.solve(gram + shift * np.eye(len(gram)), (X - center).T @ (wanted - level), assume_a="pos")
+    weights = solve_ridge(gram, (X - center).T @ (wanted - level), ridge)
     return np.asarray((pool - center) @ weights + level)

@@ -11,10 +11,10 @@ import warnings
 
 import numpy as np
 
-from superproto.samples.chunks import Array, ChunkedRows, add_up, gather
-from superproto.samples.kernels import as_they_are, row_lengths, unit_rows, unit_sum
+from superproto.samples.chunks import UNLABELED, Array, ChunkedRows, add_up, gather
+from superproto.samples.kernels import as_they_are, row_lengths, sums_by_class, unit_rows, unit_sum
 from superproto.samples.whitened import evenly_spread_rows
-from superproto.samples.whitening import Metric, sum_by_class
+from superproto.samples.whitening import Metric
 
 # A few numbers are learned from them.
 GAP_ROWS = 20_000
@@ -70,18 +70,20 @@ def has_structure(centered: Array, A: Array) -> bool:
     return bool(len(more) > 1 and more.mean() * np.sqrt(len(more)) > STRUCTURE * more.std())
 
 
-def fit_their_texts(X: Array, labels: Array, semantics: Array) -> bool:
-    """Whether means of labeled rows are more like their classes' descriptions than the others', beyond chance.
+def match_own_descriptions(X: Array, labels: Array, descriptions: Array) -> bool:
+    """Whether class means of the rows are more like their own descriptions than the others', beyond chance.
 
-    Attributes may happen to be as many as features. With fewer than three labeled classes nothing speaks against it.
+    Then descriptions live in the space of the features, as text vectors do beside image vectors; attributes may just
+    happen to be as many as features. Rows with label -1 do not count. With fewer than three labeled classes nothing
+    speaks against a common space.
     """
-    classes, rows = np.unique(labels, return_inverse=True)
+    known = labels != UNLABELED
+    classes, rows = np.unique(labels[known], return_inverse=True)
     if len(classes) < 3:
         return True
-    means = np.zeros((len(classes), X.shape[1]))
-    sum_by_class(unit_rows(X.astype(np.float64)), rows, means)
+    means = sums_by_class(unit_rows(X[known].astype(np.float64)), rows, np.ones(len(rows)), len(classes))
     means /= np.bincount(rows)[:, None]
-    likeness = unit_rows(means - means.mean(axis=0)) @ center_descriptions(semantics[classes], centered=True).T
+    likeness = unit_rows(means - means.mean(axis=0)) @ center_descriptions(descriptions[classes], centered=True).T
     others = likeness[~np.eye(len(classes), dtype=bool)]
     return bool(np.diag(likeness).mean() - others.mean() > STRUCTURE * others.std() / np.sqrt(len(classes)))
 

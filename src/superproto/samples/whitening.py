@@ -181,19 +181,13 @@ def natural_shrinkage(labels: Array, n_columns: int) -> float:
     return n_columns / max(1, len(known) - len(np.unique(known)))
 
 
-def sum_by_class(rows: Array, labels: Array, sums: Array) -> None:
-    """sums[j] += the rows with label j."""
-    sums += sums_by_class(rows, labels, np.ones(len(rows)), len(sums))
-
-
 def _thin_metric(rows: ChunkedRows, labels: Array, n_classes: int, shrinkage: float) -> Metric:
     """The same metric when there are fewer labeled rows than features: no (d, d) matrix is formed."""
     parts = [part for (part,) in rows.visit(labeled_unit_rows, labels != UNLABELED)]
     (total,) = add_up(rows.visit(unit_sum))
     mean = total / max(rows.n_rows, 1)
     marked, known = np.concatenate(parts).astype(np.float64), labels[labels != UNLABELED]
-    sums = np.zeros((n_classes, rows.n_columns))
-    sum_by_class(marked, known, sums)
+    sums = sums_by_class(marked, known, np.ones(len(marked)), n_classes)
     counts = np.bincount(known, minlength=n_classes)
     if _is_degenerate(counts):
         _warn_fallback()

@@ -17,6 +17,7 @@ from superproto.baselines._shared.class_vectors import class_vectors
 from superproto.baselines._shared.predicted_prototypes import KERNELS
 from superproto.baselines.base import Baseline
 from superproto.errors import UserError
+from superproto.estimator.conjugate_gradient import conjugate_gradient
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array, chunk_length
 from superproto.samples.kernels import unit_rows
@@ -68,22 +69,14 @@ def normalized_graph(graph: sparse.csr_matrix) -> sparse.csr_matrix:
 def spread_labels(
     graph: sparse.csr_matrix, seeds: Array, alpha: float, tol: float = 1e-8, max_iter: int = 1000
 ) -> Array:
-    """F = (1 − α)(I − αS)⁻¹ Y, S symmetric with eigenvalues in [−1, 1]: conjugate gradients, all columns at once."""
-    right = (1 - alpha) * np.asarray(seeds, dtype=np.float64)
-    solution = right.copy()
-    residual = right - (solution - alpha * (graph @ solution))
-    direction, size = residual.copy(), (residual * residual).sum(axis=0)
-    goal = tol**2 * (right * right).sum(axis=0)
-    for _ in range(max_iter):
-        if (size <= goal).all():
-            break
-        image = direction - alpha * (graph @ direction)
-        step = size / np.maximum((direction * image).sum(axis=0), TINY)
-        solution += step * direction
-        residual -= step * image
-        size, before = (residual * residual).sum(axis=0), size
-        direction = residual + size / np.maximum(before, TINY) * direction
-    return solution
+    """F = (1 − α)(I − αS)⁻¹ Y, S symmetric with eigenvalues in [−1, 1]: conjugate gradients, column by column."""
+    # One layout, so that the order of the sums, and with it their rounding, does not hang on how seeds were made.
+    right = (1 - alpha) * np.ascontiguousarray(seeds, dtype=np.float64).T
+
+    def apply(rows: Array) -> Array:
+        return rows - alpha * (graph @ rows.T).T
+
+    return conjugate_gradient(right, right, apply, lambda rows: rows, tol, max_iter).T
 
 
 def row_shares(scores: Array) -> Array:
