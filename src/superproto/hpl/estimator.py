@@ -24,7 +24,7 @@ from superproto.hpl.several_prototypes import divide_classes, divided_model, mer
 from superproto.hpl.solver import Iteration, Outcome, Schedule, best_start, minimize, progress_callback
 from superproto.hpl.uncertainty import choose_informative, measure_uncertainty
 from superproto.hpl.user_warnings import warn_user
-from superproto.samples.centering import fit_their_texts
+from superproto.samples.centering import match_own_descriptions
 from superproto.samples.chunks import Array, ArrayRows, gather, rows_of
 from superproto.samples.progress import print_line, with_progress
 from superproto.samples.whitened import WhitenedSamples, fold
@@ -330,7 +330,9 @@ class HPL(ZeroShotEstimator):
     def _in_one_space(self, X: Any, problem: Problem) -> bool:
         """Descriptions have as many numbers as features, and labeled samples are like their own."""
         known = np.flatnonzero(~problem.asked)
-        return self._is_shared(problem) and fit_their_texts(taken(X, known), problem.labels[known], problem.semantics)
+        return self._is_shared(problem) and match_own_descriptions(
+            taken(X, known), problem.labels[known], problem.semantics
+        )
 
     def _learn_doubt(self, X: Any, problem: Problem, state: State, assembly: Assembly, parents: Array) -> None:
         """How sharp probabilities are, and how far each class's name can be trusted."""
