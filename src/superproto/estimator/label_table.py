@@ -22,8 +22,7 @@ from superproto.datasets.safe_files.npz import map_npy
 from superproto.errors import UserError
 from superproto.estimator.base import confidence
 from superproto.files import write_whole
-from superproto.samples import kernels
-from superproto.samples.chunks import Array, ChunkedRows, chunk_length, gather, rows_of
+from superproto.samples.chunks import Array, ChunkedRows, chunk_length, in_memory, rows_of
 from superproto.samples.readers import as_rows
 from superproto.samples.readers.on_disk import Window, ids_of, open_rows
 
@@ -221,7 +220,7 @@ def _part_plan(model: Any, rows: ChunkedRows, reject: bool, part_rows: int) -> d
             seal.update(f"\n{name} {value.dtype.str} {value.shape}\n".encode())
             seal.update(np.ascontiguousarray(value).tobytes())
     sample = rows.select(np.arange(0, rows.n_rows, max(1, rows.n_rows // 20)))
-    seal.update(np.ascontiguousarray(gather(sample.visit(kernels.as_they_are), strung=1)[0][0]).tobytes())
+    seal.update(np.ascontiguousarray(in_memory(sample)).tobytes())
     return {"rows": rows.n_rows, "part_rows": part_rows, "reject": reject, "seal": seal.hexdigest()}
 
 

@@ -11,8 +11,8 @@ import warnings
 
 import numpy as np
 
-from superproto.samples.chunks import UNLABELED, Array, ChunkedRows, add_up, gather
-from superproto.samples.kernels import as_they_are, row_lengths, sums_by_class, unit_rows, unit_sum
+from superproto.samples.chunks import UNLABELED, Array, ChunkedRows, add_up, in_memory
+from superproto.samples.kernels import row_lengths, sums_by_class, unit_rows, unit_sum
 from superproto.samples.whitened import evenly_spread_rows
 from superproto.samples.whitening import Metric
 
@@ -37,8 +37,7 @@ def center_metric(rows: ChunkedRows, semantics: Array, allowed: Array) -> Metric
     (total,) = add_up(rows.visit(unit_sum))
     mean = total / max(rows.n_rows, 1)
     some = rows.select(evenly_spread_rows(rows.n_rows, GAP_ROWS), np.float64)
-    (taken,), _ = gather(some.visit(as_they_are), strung=1)
-    X, A = unit_rows(taken), center_descriptions(semantics, centered=True)[allowed]
+    X, A = unit_rows(in_memory(some)), center_descriptions(semantics, centered=True)[allowed]
     if has_structure(X - mean, A):
         return Metric(mean=mean - mean_shift(X, mean, A))
     _warn_of_one_class(rows.n_rows)

@@ -6,12 +6,25 @@ are written in the array API, which NumPy, torch and CuPy share; ``like`` brings
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from scipy import sparse
 
 from superproto.samples.chunks import LARGEST, UNLABELED, Array
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+
+def progress_label(words: str) -> Callable[[Kernel], Kernel]:
+    """Declare what a pass with this kernel is called in lines about its progress."""
+
+    def declare(kernel: Kernel) -> Kernel:
+        cast(Any, kernel).progress_label = words
+        return kernel
+
+    return declare
 
 
 def namespace(chunk: Any) -> Any:
@@ -98,11 +111,7 @@ def rooted(chunk: Array) -> Array:
     return xp.sqrt(xp.clip(chunk, 0, None))
 
 
-def as_they_are(chunk: Array) -> tuple[Array]:
-    """The rows themselves."""
-    return (chunk,)
-
-
+@progress_label("whitening")
 def moments(chunk: Array, labels: Array, *, n_classes: int) -> tuple[Array, Array, Array, Array]:
     """Of unit rows: class sums (C, d), class counts (C,), the sum of unlabeled rows (d,), X'X of the labeled (d, d)."""
     xp, rows = namespace(chunk), unit_rows(chunk)
@@ -131,6 +140,7 @@ def unit_sum(chunk: Array) -> tuple[Array]:
     return (xp.sum(unit_rows(chunk), axis=0, dtype=xp.float64),)
 
 
+@progress_label("lengths of rows")
 def lengths(chunk: Array, *, metric: Any) -> tuple[Array, Array]:
     """(N,) s = 1 / (|x| n) and b = 1 / n, n the length of the unit row seen through the metric."""
     norms = row_lengths(chunk)
@@ -154,6 +164,7 @@ def seen_through(chunk: Array, scale: Array, shift: Array, *, metric: Any) -> tu
     return (metric.forward(rows),)
 
 
+@progress_label("Gram matrix")
 def second_moment(chunk: Array, scale: Array, shift: Array) -> tuple[Array, Array]:
     """sum s^2 x x' (d, d) and sum s b x (d,)."""
     rows = chunk * like(scale, chunk)[:, None]

@@ -64,7 +64,7 @@ class WhitenedSamples:
         if self.n == 0:
             return np.zeros(0), np.zeros(0)
         metric = self.metric.at(self.rows.dtype)
-        (scale, shift), _ = gather(self.rows.visit(partial(kernels.lengths, metric=metric)), strung=2)
+        (scale, shift), _ = gather(self.rows.visit(partial(kernels.lengths, metric=metric)), concatenated=2)
         return scale, shift
 
     def some(self, index: Array) -> WhitenedSamples:
@@ -103,7 +103,7 @@ class WhitenedSamples:
         if self.n == 0:
             return np.zeros((0, self.dimension))
         see = partial(kernels.seen_through, metric=self.metric.at(self.rows.dtype))
-        return gather(self.rows.visit(see, self.scale, self.shift), strung=1)[0][0]
+        return gather(self.rows.visit(see, self.scale, self.shift), concatenated=1)[0][0]
 
     def class_sums(self, labels: Array, n_classes: int) -> tuple[Array, Array]:
         """Counts (C,) and sums (C, d) of the samples of each class, for labels that are known."""
@@ -136,7 +136,7 @@ class WhitenedSamples:
             soft = partial(kernels.soft, temperature=temperature, own=own, **small)
             ask = soft if temperature else partial(kernels.hard, **small)
             found = self.rows.visit(ask, self.scale, self.shift)
-        (labels,), (masses, value, *sums) = gather(found, strung=1)
+        (labels,), (masses, value, *sums) = gather(found, concatenated=1)
         return Assignment(
             labels, masses, self._into_metric(*sums) if sums else np.zeros(prototypes.shape), float(value)
         )
@@ -146,7 +146,7 @@ class WhitenedSamples:
         if self.n == 0:
             return np.zeros((0, len(prototypes)))
         ask = partial(kernels.scores, **self._folded(prototypes, folded))
-        return gather(self.rows.visit(ask, self.scale, self.shift), strung=1)[0][0]
+        return gather(self.rows.visit(ask, self.scale, self.shift), concatenated=1)[0][0]
 
     def _folded(self, prototypes: Array, known: Folded | None = None) -> dict[str, Array]:
         rows, offset = fold(self.metric, prototypes) if known is None else known

@@ -23,9 +23,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy import linalg
 
-from superproto.samples.chunks import KEPT_BYTES, UNLABELED, Array, ArrayRows, ChunkedRows, add_up, gather
+from superproto.samples.chunks import KEPT_BYTES, UNLABELED, Array, ArrayRows, ChunkedRows, add_up, in_memory
 from superproto.samples.kernels import (
-    as_they_are,
     labeled_unit_rows,
     like,
     moments,
@@ -87,7 +86,7 @@ class Metric:
         if not self.root:
             return rows
         if isinstance(rows, ArrayRows) and 0 < rows.n_rows * rows.n_columns * rows.dtype.itemsize <= KEPT_BYTES:
-            return ArrayRows(gather(RootRows(rows).visit(as_they_are), strung=1)[0][0], chunk_rows=rows.chunk_rows)
+            return ArrayRows(in_memory(RootRows(rows)), chunk_rows=rows.chunk_rows)
         return RootRows(rows)
 
     def at(self, dtype: DTypeLike) -> Metric:
