@@ -63,10 +63,7 @@ class ALETrans(InCommonSpace):
         self.n_epochs = n_epochs
         self.n_neighbors = n_neighbors
         self.alpha = alpha
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn_embedding(self, X: Array, problem: Problem) -> Array:
         ale = ALE(learning_rate=self.learning_rate, n_epochs=self.n_epochs, random_state=self.random_state)

@@ -23,12 +23,16 @@ class Baseline(ZeroShotEstimator):
     classes.
     """
 
-    seen_bias: float
-
     # Declared by a method: numbers that must be positive, or at least 0; words and what they may be.
     _positive: ClassVar[tuple[str, ...]] = ()
     _nonnegative: ClassVar[tuple[str, ...]] = ()
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    def __init__(self, candidates: Any, whiten: bool | float, random_state: Any, seen_bias: float) -> None:
+        self.candidates = candidates
+        self.whiten = whiten
+        self.random_state = random_state
+        self.seen_bias = seen_bias
 
     def fit(self, X: Any, y: Any, semantics: Any = None, class_names: Any = None) -> Baseline:
         """Learn from the labeled rows and label the others; see :class:`ZeroShotEstimator.fit` for the arguments."""

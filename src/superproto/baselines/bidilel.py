@@ -131,10 +131,7 @@ class BiDiLEL(LinearBaseline):
         self.n_neighbors = n_neighbors
         self.shrinkage = shrinkage
         self.adapt = adapt
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         center, directions = principal_map(X, 400, self.random_state)

@@ -59,10 +59,7 @@ class DAP(LinearBaseline):
     ) -> None:
         self.ridge = ridge
         self.n_folds = n_folds
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen = ~problem.asked, problem.seen

@@ -94,10 +94,7 @@ class DSRL(InCommonSpace):
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.n_iter = n_iter
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn_embedding(self, X: Array, problem: Problem) -> Array:
         n = min(self.n_components, len(X))

@@ -61,10 +61,7 @@ class SeededSpreading(OnGraph):
         self.n_seeds = n_seeds
         self.ridge = ridge
         self.kernel = kernel
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _propagate(self, pool: Array, vectors: Array) -> Array:
         seeds = confident_seeds(pool @ vectors.T.astype(pool.dtype), self.n_seeds)

@@ -91,10 +91,7 @@ class StatA(HeldMixture):
         self.n_iter = n_iter
         self.ridge = ridge
         self.kernel = kernel
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _first(self, X: Array, zero_shot: Array, vectors: Array) -> tuple[Array, Array]:
         around = zero_shot.T @ (X * X) - 2 * vectors * (zero_shot.T @ X) + zero_shot.sum(axis=0)[:, None] * vectors**2

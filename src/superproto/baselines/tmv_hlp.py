@@ -113,10 +113,7 @@ class TMVHLP(PoolKeeper):
         self.alpha = alpha
         self.ridge = ridge
         self.kernel = kernel
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         if not self.alpha < 1:

@@ -101,10 +101,7 @@ class TransCLIP(HeldMixture):
         self.n_iter = n_iter
         self.ridge = ridge
         self.kernel = kernel
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _first(self, X: Array, zero_shot: Array, vectors: Array) -> tuple[Array, Array]:
         # A feature that hardly varies must not decide alone.

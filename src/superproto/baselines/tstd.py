@@ -59,10 +59,7 @@ class TSTD(LinearBaseline):
     ) -> None:
         self.reverse_weight = reverse_weight
         self.n_rounds = n_rounds
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         A, seen, allowed = unit_semantics(problem.semantics), problem.seen, problem.allowed

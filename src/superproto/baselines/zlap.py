@@ -75,10 +75,7 @@ class ZLaP(OnGraph):
         self.gamma = gamma
         self.ridge = ridge
         self.kernel = kernel
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _propagate(self, pool: Array, vectors: Array) -> Array:
         graph = image_class_graph(pool, vectors, self.n_neighbors, self.gamma)
