@@ -28,7 +28,7 @@ class GeneralizedScores(NamedTuple):
     harmonic_mean: float
 
 
-def right_answers(y_true: Labels, y_pred: Labels) -> npt.NDArray[np.bool_]:
+def correct_answers(y_true: Labels, y_pred: Labels) -> npt.NDArray[np.bool_]:
     """(N,) mask of the samples whose answer is the truth."""
     truth, answers = _pair(y_true, y_pred)
     return np.asarray(truth == answers)
@@ -46,7 +46,7 @@ def seen_samples(truth: Labels, seen: Labels) -> npt.NDArray[np.bool_]:
 
 def accuracy_by_class(y_true: Labels, y_pred: Labels) -> tuple[Array, Floats]:
     """The classes that occur in the truth, and the share of each class's samples that got its label."""
-    right = right_answers(y_true, y_pred).astype(float)
+    right = correct_answers(y_true, y_pred).astype(float)
     classes, number = np.unique(np.asarray(y_true), return_inverse=True)
     return classes, _class_means(right, number, len(classes))
 

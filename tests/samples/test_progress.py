@@ -23,7 +23,7 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> progress.ProgressRows:
     ("function", "words"),
     [
         (partial(kernels.lengths, metric=Metric()), "lengths of rows"),
-        (partial(kernels.of_roots, function=partial(kernels.lengths, metric=Metric())), "lengths of rows"),
+        (partial(kernels.on_square_roots, function=partial(kernels.lengths, metric=Metric())), "lengths of rows"),
         (unchanged, "pass"),
     ],
 )

@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from superproto.baselines._shared.graphs import InCommonSpace
+from superproto.baselines._shared.graphs import CommonSpacePropagation
 from superproto.baselines.ale import ALE
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
 
-class ALETrans(InCommonSpace):
+class ALETrans(CommonSpacePropagation):
     """Attribute label embedding made transductive: its predictions are spread over the pool's graph of scores.
 
     ALE learns the bilinear score ``x W a_c`` on the labeled rows. A pool row is embedded by its scores for all

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from superproto.baselines._shared.graphs import OnGraph, confident_seeds, cosine_graph, normalized_graph, spread_labels
+from superproto.baselines._shared.graphs import (
+    GraphPropagation,
+    confident_seeds,
+    cosine_graph,
+    normalized_graph,
+    spread_labels,
+)
 from superproto.baselines._shared.predicted_prototypes import RIDGE
 from superproto.samples.chunks import Array
 
 
-class SeededSpreading(OnGraph):
+class SeededSpreading(GraphPropagation):
     """Label spreading from the pool rows that the class vectors are surest of.
 
     ``F = (1 − α)(I − αS)⁻¹ Y``, S = D^(-1/2) W D^(-1/2), W the symmetrized k-nearest-neighbor graph of the pool

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg, sparse
 
-from superproto.baselines._shared.graphs import PoolKeeper, edges, nearest_neighbors, row_shares, spread_labels
+from superproto.baselines._shared.graphs import PoolMemory, edges, nearest_neighbors, row_shares, spread_labels
 from superproto.baselines._shared.predicted_prototypes import KERNELS, RIDGE, start_prototypes, unit_semantics
 from superproto.errors import UserError
 from superproto.estimator.kernel_ridge import solve_ridge
@@ -50,7 +50,7 @@ def hypergraph_walk(holds: sparse.csr_matrix, weights: Array) -> sparse.csr_matr
     return (half @ sparse.diags(weights / edge_sizes) @ half.T).tocsr()
 
 
-class TMVHLP(PoolKeeper):
+class TMVHLP(PoolMemory):
     """Views of the pool aligned by canonical correlation, then labels spread from the classes over a hypergraph.
 
     Two views of an image: its features, and the description predicted from them by ridge on the labeled rows. Both

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from superproto.baselines._shared.graphs import (
-    OnGraph,
+    GraphPropagation,
     cosine_graph,
     edges,
     log_shares,
@@ -21,7 +21,7 @@ from superproto.baselines._shared.predicted_prototypes import RIDGE
 from superproto.samples.chunks import Array
 
 
-class ZLaP(OnGraph):
+class ZLaP(GraphPropagation):
     """Label propagation over pool rows and class vectors in one graph, the labels starting from the class vectors.
 
     ``F = (I − αS)⁻¹ Y`` on N + n nodes; an image has edges to its ``n_neighbors`` nearest images (weight cos) and to

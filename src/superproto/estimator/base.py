@@ -30,7 +30,7 @@ from superproto.samples.chunks import LARGEST, Array, ChunkedRows, add_up, chunk
 from superproto.samples.readers import as_rows
 from superproto.samples.readers.device import back
 from superproto.samples.timing import span
-from superproto.samples.whitening import Metric, apply_metric, learn_metric, roots_help
+from superproto.samples.whitening import Metric, apply_metric, is_nonnegative, learn_metric
 
 FLOATS = [np.float64, np.float32, np.float16]
 # Beyond this, label_distributions_ is sparse, without probabilities that do not show in six digits.
@@ -209,7 +209,7 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         with span("whiten"):
             if not problem.seen.any():
                 return center_metric(rows, problem.semantics, problem.allowed)
-            return learn_metric(rows, problem.labels, problem.n_classes, shrinkage, root=roots_help(rows))
+            return learn_metric(rows, problem.labels, problem.n_classes, shrinkage, root=is_nonnegative(rows))
 
     def _prepare(self, X: Any) -> Array:
         (rows,), _ = gather(rows_of(X).visit(partial(_apply, metric=self.metric_)), concatenated=1)

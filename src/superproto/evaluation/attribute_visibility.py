@@ -22,7 +22,7 @@ from superproto.estimator.kernel_ridge import solve_ridge
 from superproto.evaluation.tuning.tuner import score_of
 from superproto.metrics import area_under_curve
 from superproto.samples.chunks import Array, ArrayRows
-from superproto.samples.whitening import apply_metric, learn_metric, roots_help
+from superproto.samples.whitening import apply_metric, is_nonnegative, learn_metric
 
 _SHARES = (0.1, 0.25, 0.5)
 
@@ -107,7 +107,7 @@ def visibility(task: Task, ridge: float = 1.0) -> tuple[Array, Array]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         given = ArrayRows(task.X)
-        metric = learn_metric(given, task.y, len(task.semantics), root=roots_help(given))
+        metric = learn_metric(given, task.y, len(task.semantics), root=is_nonnegative(given))
     X = np.concatenate([part for (part,) in ArrayRows(rows).visit(lambda chunk: (apply_metric(metric, chunk),))])
     A = np.asarray(task.semantics, dtype=np.float64)
     trained, labels = X[~hidden], truth[~hidden]

@@ -50,7 +50,7 @@ def learn_rejection(model: Any, task: Task, *, seed: int = 0) -> Rejection:
     hidden = rng.permutation(fold.unseen_classes)
     withheld = hidden[: len(hidden) // 2] if len(hidden) > 1 else rng.permutation(fold.seen_classes)[:1]
     known = fold.restricted(np.setdiff1d(np.arange(len(fold.semantics)), withheld))
-    twin = _twin(model).set_params(candidates=fold.candidates)
+    twin = _unfitted_copy(model).set_params(candidates=fold.candidates)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         twin.fit(known.X, known.y, semantics=known.semantics)
@@ -63,7 +63,7 @@ def learn_rejection(model: Any, task: Task, *, seed: int = 0) -> Rejection:
     return Rejection(threshold, auroc, kept, rejected, *sizes)
 
 
-def _twin(model: Any) -> Any:
+def _unfitted_copy(model: Any) -> Any:
     """The same method unfitted; a model that it went on from knows the withheld classes, so it starts afresh."""
     twin = clone(model)
     return twin.set_params(init="means") if hasattr(getattr(twin, "init", None), "fit") else twin

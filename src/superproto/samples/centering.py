@@ -41,7 +41,7 @@ def center_metric(rows: ChunkedRows, semantics: Array, allowed: Array) -> Metric
     if has_structure(X - mean, A):
         return Metric(mean=mean - mean_shift(X, mean, A))
     _warn_of_one_class(rows.n_rows)
-    return Metric(mean=mean - _pull_on_mean(X, X @ unit_rows(semantics[allowed]).T, A))
+    return Metric(mean=mean - _shift_by_classes(X, X @ unit_rows(semantics[allowed]).T, A))
 
 
 def mean_shift(X: Array, mean: Array, A: Array) -> Array:
@@ -53,7 +53,7 @@ def mean_shift(X: Array, mean: Array, A: Array) -> Array:
     found = np.zeros_like(mean)
     for _ in range(GAP_ROUNDS):
         centered = X - mean + found
-        found = _pull_on_mean(centered, centered @ A.T, A)
+        found = _shift_by_classes(centered, centered @ A.T, A)
     return found
 
 
@@ -87,7 +87,7 @@ def match_own_descriptions(X: Array, labels: Array, descriptions: Array) -> bool
     return bool(np.diag(likeness).mean() - others.mean() > STRUCTURE * others.std() / np.sqrt(len(classes)))
 
 
-def _pull_on_mean(X: Array, scores: Array, A: Array) -> Array:
+def _shift_by_classes(X: Array, scores: Array, A: Array) -> Array:
     labels = scores.argmax(axis=1)
     signal = max(LEAST_SIGNAL, float(np.einsum("ij,ij->i", X, A[labels]).mean()))
     return signal * (A[labels].mean(axis=0) - A.mean(axis=0))

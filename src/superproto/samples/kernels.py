@@ -95,13 +95,13 @@ def negative(chunk: Array) -> tuple[Any]:
     return (int(bool(namespace(chunk).any(chunk < 0))),)
 
 
-def of_roots(chunk: Array, *aligned: Any, function: Any) -> tuple[Any, ...]:
+def on_square_roots(chunk: Array, *aligned: Any, function: Any) -> tuple[Any, ...]:
     """What a function says of the square roots of the rows; what is below zero counts as zero."""
-    found: tuple[Any, ...] = function(rooted(chunk), *aligned)
+    found: tuple[Any, ...] = function(square_roots(chunk), *aligned)
     return found
 
 
-def rooted(chunk: Array) -> Array:
+def square_roots(chunk: Array) -> Array:
     """Square roots, entry by entry."""
     if isinstance(chunk, np.ndarray):
         # Every pass takes them: one new array instead of two.
@@ -156,7 +156,7 @@ def _inverse(lengths: Array) -> Array:
     return xp.where(lengths > tiny, 1 / xp.clip(lengths, tiny, None), lengths * 0)
 
 
-def seen_through(chunk: Array, scale: Array, shift: Array, *, metric: Any) -> tuple[Array]:
+def apply_scaled_metric(chunk: Array, scale: Array, shift: Array, *, metric: Any) -> tuple[Array]:
     """The rows themselves in the metric, W' (s x - b mean)."""
     rows = chunk * like(scale, chunk)[:, None]
     if metric.mean is not None:

@@ -8,7 +8,7 @@ twice the products. No test label is used: unlabeled rows (label -1) enter the m
 what this does to real features.
 
 Features that are never negative (counts, histograms, what comes out of a ReLU) are heavy-tailed: a few large values
-make a row's direction. Their square roots are rounder; estimators take these first (:func:`roots_help`).
+make a row's direction. Their square roots are rounder; estimators take these first (:func:`is_nonnegative`).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from superproto.samples.kernels import (
     moments,
     namespace,
     negative,
-    of_roots,
-    rooted,
+    on_square_roots,
+    square_roots,
     sums_by_class,
     unit_rows,
     unit_sum,
@@ -115,13 +115,13 @@ class RootRows:
         self.far = getattr(rows, "far", False)
 
     def visit(self, function: Callable[..., tuple[Any, ...]], *aligned: Array) -> Iterator[tuple[Any, ...]]:
-        return self.rows.visit(partial(of_roots, function=function), *aligned)
+        return self.rows.visit(partial(on_square_roots, function=function), *aligned)
 
     def select(self, index: Array | None = None, dtype: DTypeLike | None = None) -> RootRows:
         return RootRows(self.rows.select(index, dtype))
 
 
-def roots_help(rows: ChunkedRows) -> bool:
+def is_nonnegative(rows: ChunkedRows) -> bool:
     """No value is below zero: then square roots come first."""
     (below,) = add_up(rows.visit(negative))
     return not below
@@ -226,7 +226,7 @@ def _warn_fallback() -> None:
 
 def apply_metric(metric: Metric, chunk: Array) -> Array:
     """(root ->) unit -> center -> map -> unit, for a chunk of rows."""
-    rows = unit_rows(rooted(chunk) if metric.root else chunk)
+    rows = unit_rows(square_roots(chunk) if metric.root else chunk)
     if metric.mean is not None:
         rows -= like(metric.mean, rows)
     return unit_rows(metric.forward(rows))

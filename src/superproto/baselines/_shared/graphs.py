@@ -106,7 +106,7 @@ def row_groups(rows: Array) -> Array:
     return np.unique(keys, return_inverse=True)[1].ravel()
 
 
-class PoolKeeper(Baseline):
+class PoolMemory(Baseline):
     """Base of methods that keep their pool: scores are log-probabilities; ``_score_new`` answers other rows."""
 
     def _keep(self, rows: Array, probabilities: Array, problem: Problem) -> None:
@@ -153,7 +153,7 @@ def log_shares(probabilities: Array) -> Array:
     return np.log(np.maximum(probabilities, TINY))
 
 
-class OnGraph(PoolKeeper):
+class GraphPropagation(PoolMemory):
     """Class vectors first, then :meth:`_propagate` over the pool; without a pool the class vectors answer by cosine."""
 
     ridge: float
@@ -195,7 +195,7 @@ def spread_predictions(embedded: Array, scores: Array, n_neighbors: int, alpha: 
     return spread_labels(normalized_graph(graph.maximum(graph.T)), seeds / seeds.sum(axis=1, keepdims=True), alpha)
 
 
-class InCommonSpace(PoolKeeper):
+class CommonSpacePropagation(PoolMemory):
     """Rows and classes are embedded in one space; the pool's nearest classes are spread over its graph there."""
 
     alpha: float

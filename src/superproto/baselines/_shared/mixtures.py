@@ -21,7 +21,7 @@ from scipy.special import log_softmax, softmax
 
 from superproto.baselines._shared.class_vectors import class_vectors
 from superproto.baselines._shared.gaussians import Gaussians, Moments, labeled_moments, log_joint
-from superproto.baselines._shared.graphs import PoolKeeper, cosine_graph, edges, log_shares, nearest_neighbors
+from superproto.baselines._shared.graphs import PoolMemory, cosine_graph, edges, log_shares, nearest_neighbors
 from superproto.baselines._shared.predicted_prototypes import KERNELS
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
@@ -50,7 +50,7 @@ def mixture_objective(z: Array, density: Array, zero_shot: Array, graph: sparse.
     return float((z * (np.log(np.maximum(z, np.finfo(float).tiny)) - density - zero_shot - 0.5 * (graph @ z))).sum())
 
 
-class HeldMixture(PoolKeeper):
+class AnchoredMixture(PoolMemory):
     """The loop that both methods share; :meth:`_first` and :meth:`_refit` say what holds the Gaussians."""
 
     n_neighbors: int
