@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import rankdata
 
 from superproto.errors import UserError
 from superproto.samples.chunks import Array
@@ -27,7 +28,7 @@ class GeneralizedScores(NamedTuple):
     harmonic_mean: float
 
 
-def right_answers(y_true: Labels, y_pred: Labels) -> npt.NDArray[np.bool_]:
+def correct_answers(y_true: Labels, y_pred: Labels) -> npt.NDArray[np.bool_]:
     """(N,) mask of the samples whose answer is the truth."""
     truth, answers = _pair(y_true, y_pred)
     return np.asarray(truth == answers)
@@ -45,7 +46,7 @@ def seen_samples(truth: Labels, seen: Labels) -> npt.NDArray[np.bool_]:
 
 def accuracy_by_class(y_true: Labels, y_pred: Labels) -> tuple[Array, Floats]:
     """The classes that occur in the truth, and the share of each class's samples that got its label."""
-    right = right_answers(y_true, y_pred).astype(float)
+    right = correct_answers(y_true, y_pred).astype(float)
     classes, number = np.unique(np.asarray(y_true), return_inverse=True)
     return classes, _class_means(right, number, len(classes))
 
@@ -164,6 +165,20 @@ def expected_calibration_error(y_true: Labels, probabilities: npt.ArrayLike, bin
     right = (table.argmax(axis=1) == truth).astype(float)
     box = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
     return float(np.abs(np.bincount(box, right - confidence, bins)).sum() / len(truth))
+
+
+def area_under_curve(scores: npt.ArrayLike, positive: npt.ArrayLike) -> Floats:
+    """P(s⁺ > s⁻) + P(s⁺ = s⁻) / 2, by ranks, for each column of `scores`; NaN where `positive` marks all or none.
+
+    >>> float(area_under_curve([0.1, 0.4, 0.35, 0.8], [False, False, True, True]))
+    0.75
+    """
+    marked = np.asarray(positive, dtype=bool)
+    ranks = np.where(marked, rankdata(scores, axis=0), 0).sum(axis=0)
+    n, m = marked.sum(axis=0), (~marked).sum(axis=0)
+    above = np.asarray(ranks - n * (n + 1) / 2, dtype=np.float64)
+    area: Floats = np.divide(above, n * m, out=np.full(above.shape, np.nan), where=n * m > 0)
+    return area
 
 
 def _class_means(values: Floats, number: Array, n: int) -> Floats:

@@ -15,7 +15,7 @@ from superproto.baselines.dipl import shared_ties, two_sided_cost
 from superproto.baselines.registry import METHODS
 from superproto.baselines.sp_zsr import match_by_score
 from superproto.baselines.stzsl import diverse_choice
-from superproto.baselines.tstd import sure_means
+from superproto.baselines.tstd import confident_means
 from superproto.datasets import make_task
 from superproto.samples.kernels import unit_rows
 
@@ -138,7 +138,7 @@ def test_diversity_passes_over_a_copy():
 def test_sure_means_take_the_part_with_the_largest_lead():
     rows = np.arange(8.0).reshape(4, 2)
     scores = np.array([[0.9, 0.0, 0.0], [0.5, 0.4, 0.0], [0.0, 0.6, 0.1], [0.7, 0.0, 0.0]])
-    means, found = sure_means(rows, scores, 0.5)
+    means, found = confident_means(rows, scores, 0.5)
     assert means[0] == pytest.approx((rows[0] + rows[3]) / 2)
     assert means[1] == pytest.approx(rows[2])
     assert found.tolist() == [True, True, False]

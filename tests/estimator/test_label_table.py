@@ -16,8 +16,9 @@ from superproto.datasets import make_task
 from superproto.datasets.feature_files import Features
 from superproto.estimator.label_table import COLUMNS, label_rows, open_features, write_labels
 from superproto.evaluation.attribute_visibility import inspect_attributes, visibility
-from superproto.evaluation.rejection import area_under_curve, best_threshold, learn_rejection
+from superproto.evaluation.rejection import best_threshold, learn_rejection
 from superproto.evaluation.training import fit_task
+from superproto.metrics import area_under_curve
 from superproto.reporting.attribute_report import write_report
 
 
@@ -209,7 +210,8 @@ def test_too_few_classes_to_learn_from_are_a_warning() -> None:
 def test_area_and_threshold_are_those_of_the_definition() -> None:
     members, strangers = np.array([3.0, 2.0, 1.0, 0.0]), np.array([0.5, -1.0, 0.0])
     pairs = [(m > s) + 0.5 * (m == s) for m in members for s in strangers]
-    assert area_under_curve(members, strangers) == pytest.approx(np.mean(pairs))
+    is_member = np.arange(len(members) + len(strangers)) < len(members)
+    assert area_under_curve(np.concatenate([members, strangers]), is_member) == pytest.approx(np.mean(pairs))
     threshold, kept, refused = best_threshold(members, strangers)
     assert 0.5 < threshold < 1
     assert (kept, refused) == (0.75, 1.0)

@@ -15,7 +15,7 @@ import pytest
 from superproto import Task, UserError, tune
 from superproto.baselines.registry import METHODS, make_model
 from superproto.datasets import make_task
-from superproto.evaluation.tuning.search import SEARCHES, Trial, choose_search, suggest
+from superproto.evaluation.tuning.search import SEARCHES, Study, Trial, choose_search, grid_point, has_optuna
 from superproto.evaluation.tuning.spaces import Span, default_space, grid_of
 from superproto.evaluation.tuning.tuner import TuningProgress, score_of
 
@@ -27,9 +27,23 @@ def task() -> Task:
     return make_task(n_seen=12, n_unseen=4, n_features=10, n_attributes=8, samples_per_class=10, separation=1.5)
 
 
+needs_optuna = pytest.mark.skipif(not has_optuna(), reason="needs Optuna")
+
+
 def searches() -> list[Any]:
-    extra = pytest.mark.skipif(choose_search(None) != "tpe", reason="needs Optuna")
-    return [pytest.param(name, marks=[extra] if name == "tpe" else []) for name in SEARCHES]
+    return [pytest.param(name, marks=[needs_optuna] if name == "tpe" else []) for name in SEARCHES]
+
+
+def without_optuna(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if Optuna were not installed: it is not found, and importing it is an error."""
+    monkeypatch.setattr("superproto.evaluation.tuning.search.find_spec", lambda name: None)
+    real = builtins.__import__
+
+    def guarded(name: str, *rest: Any, **named: Any) -> Any:
+        assert not name.startswith("optuna")
+        return real(name, *rest, **named)
+
+    monkeypatch.setattr(builtins, "__import__", guarded)
 
 
 @pytest.mark.parametrize("method", list(METHODS))
@@ -59,21 +73,46 @@ def test_points_of_a_span_are_written_as_a_person_would() -> None:
 
 
 def test_a_grid_visits_every_point_once_and_ends() -> None:
-    points = [suggest("grid", RIDGES, [], number, seed=3) for number in range(1, 12)]
+    points = [grid_point(RIDGES, number, seed=3) for number in range(1, 12)]
     assert points[-1] is None
     assert len({json.dumps(point) for point in points[:-1]}) == 10
+    assert points != [grid_point(RIDGES, number, seed=4) for number in range(1, 12)]
 
 
-def test_a_suggestion_depends_on_the_past_and_the_number_alone() -> None:
-    pytest.importorskip("optuna")
+def test_a_grid_of_a_trillion_points_is_never_written_down() -> None:
+    huge = {f"parameter {i}": list(range(1000)) for i in range(4)}
+    assert len({json.dumps(grid_point(huge, number, seed=0)) for number in range(1, 6)}) == 5
+
+
+@needs_optuna
+def test_a_suggestion_depends_on_the_past_alone() -> None:
     space = {"rho": Span(0.1, 0.9), "whiten": (False, True), "n": Span(1, 20, log=True, whole=True)}
-    past = [Trial(i, suggest("tpe", space, [], i, 0) or {}, (0.1 * i, 0.2), None, 1.0) for i in range(1, 14)]
-    assert suggest("tpe", space, past, 14, 0) == suggest("tpe", space, past, 14, 0)
-    assert suggest("tpe", space, past, 14, 0) != suggest("tpe", space, past, 15, 0)
+    first, second = (Study("tpe", space, 0, None, {}) for _ in range(2))
+    for number in range(14):
+        params = first.ask()
+        assert params == second.ask() == first.ask()
+        assert bool(params) == bool(number)
+        for study in (first, second):
+            study.tell(Trial(number, params or {}, (0.1 * number, 0.2), None, 1.0))
+    second.trials[-1] = second.trials[-1]._replace(scores=(0.0, 0.0))
+    assert first.ask() != second.ask()
+
+
+@needs_optuna
+def test_the_median_of_the_finished_trials_stops_one_that_is_below_it() -> None:
+    study = Study("grid", RIDGES, 0, None, {})
+    for number, score in enumerate((0.5, 0.6, 0.7, 0.8)):
+        study.ask()
+        assert not study.falls_behind([0.0])  # too few are finished
+        study.tell(Trial(number, {}, (score, score), None, 1.0))
+    study.ask()
+    assert not study.falls_behind([0.66])
+    study.ask()
+    assert study.falls_behind([0.64])
 
 
 def test_without_optuna_a_grid_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("superproto.evaluation.tuning.search.find_spec", lambda name: None)
+    without_optuna(monkeypatch)
     assert choose_search(None) == "grid"
     with pytest.raises(UserError, match=r"needs Optuna: pip install \"superproto\[tune\]\""):
         choose_search("tpe")
@@ -107,6 +146,7 @@ def test_gzsl_is_tuned_by_the_harmonic_mean() -> None:
     assert tuned.trials[0]["scores"] == [score_of(fold, "prototypes", {}) for fold in task.folds(3, 0)]
 
 
+@needs_optuna
 def test_hopeless_trials_are_stopped_after_a_fold(task: Task) -> None:
     ridges = {"ridge": [1.0, 0.9, 0.8, 0.7, 1e9, 1.1, 1.2, 1.3]}
     tuned = tune(task, "prototypes", ridges, n_trials=8, search="grid")
@@ -259,12 +299,33 @@ def test_mistakes_are_named(given: dict[str, Any], message: str, task: Task) -> 
         tune(task, **{"method": "prototypes", **given})
 
 
-def test_nothing_is_imported_from_optuna_for_a_grid(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
+def test_a_grid_needs_no_optuna_and_goes_on_with_it(
+    task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "trials.jsonl"
+    whole = tune(task, "prototypes", RIDGES, n_trials=4, search="grid")
+    with monkeypatch.context() as patched:
+        without_optuna(patched)
+        tune(task, "prototypes", RIDGES, n_trials=2, trials_file=path)
+    resumed = tune(task, "prototypes", RIDGES, n_trials=4, search="grid", trials_file=path)
+    assert [t["params"] for t in resumed.trials] == [t["params"] for t in whole.trials]
 
-    def guarded(name: str, *rest: Any, **named: Any) -> Any:
-        assert not name.startswith("optuna")
-        return real(name, *rest, **named)
 
-    monkeypatch.setattr(builtins, "__import__", guarded)
-    tune(task, "prototypes", RIDGES, n_trials=1, search="grid")
+@pytest.mark.parametrize("method", list(METHODS))
+def test_every_default_lies_inside_its_span(method: str) -> None:
+    accepted = inspect.signature(METHODS[method]).parameters
+    for name, values in default_space(method).items():
+        default = accepted[name].default
+        if isinstance(values, Span):
+            assert not isinstance(default, bool), name
+            assert values.low <= default <= values.high, name
+        else:
+            assert (type(default), default) in [(type(value), value) for value in values], name
+
+
+def test_a_file_of_something_else_is_left_as_it_is(task: Task, tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("buy milk")
+    with pytest.raises(UserError, match="is not a file of trials"):
+        tune(task, "prototypes", RIDGES, n_trials=1, search="grid", trials_file=path)
+    assert path.read_text() == "buy milk"

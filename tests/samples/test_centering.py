@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from superproto import HPL
-from superproto.samples.centering import center_descriptions, center_metric, fit_their_texts, has_structure, mean_shift
+from superproto.samples.centering import (
+    center_descriptions,
+    center_metric,
+    has_structure,
+    match_own_descriptions,
+    mean_shift,
+)
 from superproto.samples.chunks import ArrayRows
 from superproto.samples.kernels import unit_rows
 
@@ -150,6 +156,6 @@ class TestFewLabels:
 
     def test_texts_are_told_from_attributes_by_labeled_samples(self):
         X, texts, truth = pictures_and_texts()
-        assert fit_their_texts(X, truth, texts)
-        assert not fit_their_texts(X, truth, np.random.default_rng(1).normal(size=texts.shape))
-        assert fit_their_texts(X[truth < 2], truth[truth < 2], texts)
+        assert match_own_descriptions(X, truth, texts)
+        assert not match_own_descriptions(X, truth, np.random.default_rng(1).normal(size=texts.shape))
+        assert match_own_descriptions(X[truth < 2], truth[truth < 2], texts)

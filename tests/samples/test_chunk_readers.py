@@ -275,7 +275,7 @@ def test_a_mapped_file_of_any_number_is_read_by_chunks_and_never_converted_whole
 def test_a_selection_of_a_selection_is_the_rows_of_both(tmp_path):
     first, second = np.arange(3, 90, 2), np.array([0, 4, 5, 30])
     for rows in (rows_of(X), as_rows(as_chunks(X, tmp_path))):
-        (found,), _ = gather(rows.select(first).select(second).visit(lambda chunk: (chunk,)), strung=1)
+        (found,), _ = gather(rows.select(first).select(second).visit(lambda chunk: (chunk,)), concatenated=1)
         np.testing.assert_array_equal(found, X[first][second])
 
 

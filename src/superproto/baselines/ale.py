@@ -1,8 +1,4 @@
-"""Bilinear scores learned by ranking the true class above the others: ALE, DeViSE and SJE.
-
-All three minimize Σ_i Σ_c G_ic [Δ_ic + x_iᵀ W (a_c − a_{y_i})]₊ by mini-batch SGD and differ in how violations are
-weighted; a weighting is a function of the (batch, classes) matrix of margins.
-"""
+"""FIT: ALE, a bilinear score whose margin violations are weighted by the rank of the true class."""
 
 from __future__ import annotations
 
@@ -67,11 +63,4 @@ class ALE(Ranking):
         random_state: Any = None,
         seen_bias: float = 0.0,
     ) -> None:
-        self.margin = margin
-        self.learning_rate = learning_rate
-        self.n_epochs = n_epochs
-        self.batch_size = batch_size
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(margin, learning_rate, n_epochs, batch_size, candidates, whiten, random_state, seen_bias)

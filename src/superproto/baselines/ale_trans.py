@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from superproto.baselines._shared.graphs import InCommonSpace
+from superproto.baselines._shared.graphs import CommonSpacePropagation
 from superproto.baselines.ale import ALE
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
 
-class ALETrans(InCommonSpace):
+class ALETrans(CommonSpacePropagation):
     """Attribute label embedding made transductive: its predictions are spread over the pool's graph of scores.
 
     ALE learns the bilinear score ``x W a_c`` on the labeled rows. A pool row is embedded by its scores for all
@@ -63,10 +63,7 @@ class ALETrans(InCommonSpace):
         self.n_epochs = n_epochs
         self.n_neighbors = n_neighbors
         self.alpha = alpha
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn_embedding(self, X: Array, problem: Problem) -> Array:
         ale = ALE(learning_rate=self.learning_rate, n_epochs=self.n_epochs, random_state=self.random_state)

@@ -1,4 +1,4 @@
-"""What the zoo adds to the shared estimator: parameters checked by declaration, calibrated stacking, linear scores."""
+"""FIT: what the baselines add to the base class: declared parameter checks, calibrated stacking, linear scores."""
 
 from __future__ import annotations
 
@@ -6,27 +6,33 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 
 from superproto.errors import UserError
 from superproto.estimator.base import ZeroShotEstimator
+from superproto.estimator.calibration import labeled_sharpness
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
 
 class Baseline(ZeroShotEstimator):
-    """Base of the zoo. Subclasses take ``candidates``, ``whiten``, ``random_state`` and ``seen_bias``.
+    """Base of all baselines. Subclasses take ``candidates``, ``whiten``, ``random_state`` and ``seen_bias``.
 
     ``seen_bias`` is calibrated stacking (Chao et al., ECCV 2016): it is subtracted from the scores of the seen classes
     when seen and unseen classes compete. It is in the units of the method's own scores, so choose it on validation
     classes.
     """
 
-    seen_bias: float
-
     # Declared by a method: numbers that must be positive, or at least 0; words and what they may be.
     _positive: ClassVar[tuple[str, ...]] = ()
     _nonnegative: ClassVar[tuple[str, ...]] = ()
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    def __init__(self, candidates: Any, whiten: bool | float, random_state: Any, seen_bias: float) -> None:
+        self.candidates = candidates
+        self.whiten = whiten
+        self.random_state = random_state
+        self.seen_bias = seen_bias
 
     def fit(self, X: Any, y: Any, semantics: Any = None, class_names: Any = None) -> Baseline:
         """Learn from the labeled rows and label the others; see :class:`ZeroShotEstimator.fit` for the arguments."""
@@ -42,6 +48,26 @@ class Baseline(ZeroShotEstimator):
     @abstractmethod
     def _learn(self, X: Array, problem: Problem) -> None:
         """Learn from prepared rows X (N, d); store fitted arrays in attributes that end in an underscore."""
+
+    @abstractmethod
+    def _score(self, X: Array) -> Array:
+        """(N, C) the larger the likelier, for prepared rows and all classes."""
+
+    def _score_rows(self, X: Array) -> Array:
+        return self._score(self._prepare(X))
+
+    def _pool_scores(self, X: Array, problem: Problem) -> Array:
+        """(N_u, C) scores of the unlabeled rows; a method that keeps its own returns them here."""
+        return self._score(X[problem.asked])
+
+    def _pool_answers(self, X: Array, problem: Problem, dense: bool) -> tuple[Array, Any]:
+        scores = self._masked(self._pool_scores(X, problem))
+        probabilities = self._distributions(scores)
+        return scores.argmax(axis=1), probabilities if dense else sparse.csr_array(probabilities)
+
+    def _fit_sharpness(self, X: Array, problem: Problem) -> float:
+        """Inverse temperature of the probabilities: the likeliest one on the labeled rows, among the seen classes."""
+        return labeled_sharpness(self._score, X, problem)
 
     def _check(self, X: Any, y: Any, semantics: Any, class_names: Any) -> tuple[Array, Problem]:
         for name in self._positive:

@@ -18,6 +18,7 @@ from superproto.baselines._shared.predicted_prototypes import (
 from superproto.baselines._shared.projections import principal_map
 from superproto.baselines.base import LinearBaseline
 from superproto.baselines.wdvsc import matching_targets, raw_centers
+from superproto.estimator.kernel_ridge import regularized
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
@@ -44,9 +45,8 @@ def locality_preserving_map(rows: Array, graph: sparse.csr_matrix, n_components:
     degree = np.asarray(graph.sum(axis=1)).ravel()
     within = rows.T @ (degree[:, None] * rows - graph @ rows)
     total = rows.T @ rows
-    shift = max(ridge * np.trace(total) / len(total), np.finfo(float).tiny ** 0.5)
     last = min(n_components, len(total)) - 1
-    _, directions = linalg.eigh(within, total + shift * np.eye(len(total)), subset_by_index=[0, last])
+    _, directions = linalg.eigh(within, regularized(total, ridge), subset_by_index=[0, last])
     return np.asarray(directions)
 
 
@@ -131,10 +131,7 @@ class BiDiLEL(LinearBaseline):
         self.n_neighbors = n_neighbors
         self.shrinkage = shrinkage
         self.adapt = adapt
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         center, directions = principal_map(X, 400, self.random_state)

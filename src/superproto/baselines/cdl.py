@@ -80,10 +80,7 @@ class CDL(Baseline):
         self.code_ridge = code_ridge
         self.space = space
         self.max_iter = max_iter
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         seen, A = problem.seen, unit_semantics(problem.semantics)

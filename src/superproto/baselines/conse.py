@@ -65,10 +65,7 @@ class ConSE(Baseline):
         self.ridge = ridge
         self.n_top = n_top
         self.max_iter = max_iter
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen, A = ~problem.asked, problem.seen, unit_semantics(problem.semantics)

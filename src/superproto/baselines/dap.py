@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import linalg
 from scipy.special import expit, logit
 from sklearn.utils import check_random_state
 
 from superproto.baselines._shared.losses import with_constant, without_constant
-from superproto.baselines._shared.predicted_prototypes import labeled_class_sums
+from superproto.baselines._shared.predicted_prototypes import LEAST_RIDGE, labeled_class_sums
 from superproto.baselines.base import LinearBaseline
+from superproto.estimator.kernel_ridge import solve_ridge
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
@@ -59,10 +59,7 @@ class DAP(LinearBaseline):
     ) -> None:
         self.ridge = ridge
         self.n_folds = n_folds
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen = ~problem.asked, problem.seen
@@ -97,8 +94,7 @@ def attribute_ridge(X: Array, labels: Array, signs: Array, ridge: float) -> Arra
     """(attributes, d) (XᵀX + ridge tr(XᵀX)/d I)⁻¹ Xᵀ S, S the attributes of each sample as ±1, from class sums."""
     gram = np.asarray(X.T @ X, dtype=np.float64)
     sums, _ = labeled_class_sums(X, labels, len(signs))
-    shift = (ridge + 1e-10) * np.trace(gram) / len(gram)
-    return np.asarray(linalg.solve(gram + shift * np.eye(len(gram)), sums.T @ signs, assume_a="pos").T)
+    return solve_ridge(gram, sums.T @ signs, ridge + LEAST_RIDGE).T
 
 
 def platt(outputs: Array, targets: Array, usable: Array, max_iter: int = 25) -> tuple[Array, Array]:

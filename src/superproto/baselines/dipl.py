@@ -95,10 +95,7 @@ class DIPL(LinearBaseline):
         self.n_components = n_components
         self.n_superclasses = n_superclasses
         self.n_iter = n_iter
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         if not 0 <= self.alpha <= 1:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.cluster import MiniBatchKMeans
 
-from superproto.baselines._shared.graphs import InCommonSpace
+from superproto.baselines._shared.graphs import CommonSpacePropagation
 from superproto.baselines._shared.predicted_prototypes import start_prototypes
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
@@ -28,7 +28,7 @@ def nonnegative_codes(cross: Array, gram: Array, sparsity: float, codes: Array, 
     return codes
 
 
-class DSRL(InCommonSpace):
+class DSRL(CommonSpacePropagation):
     """Nonnegative sparse components shared by both domains, aligned with descriptions; then label spreading.
 
     ``min ||X − Z D||² + alignment ||Z_s − A_s M||² + 2 sparsity Σ Z,  Z ≥ 0``, rows of D in the unit ball, X labeled
@@ -94,10 +94,7 @@ class DSRL(InCommonSpace):
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.n_iter = n_iter
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn_embedding(self, X: Array, problem: Problem) -> Array:
         n = min(self.n_components, len(X))

@@ -95,10 +95,7 @@ class EMDirichlet(Baseline):
         self.n_iter = n_iter
         self.ridge = ridge
         self.kernel = kernel
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _takes_texts(self) -> bool:
         return True

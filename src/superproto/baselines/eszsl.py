@@ -64,10 +64,7 @@ class ESZSL(LinearBaseline):
     ) -> None:
         self.gamma = gamma
         self.lam = lam
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         seen, A = problem.seen, unit_semantics(problem.semantics)

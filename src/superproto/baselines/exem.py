@@ -78,10 +78,7 @@ class EXEM(Baseline):
         self.C = C
         self.nu = nu
         self.width = width
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen, A = ~problem.asked, problem.seen, unit_semantics(problem.semantics)

@@ -74,10 +74,7 @@ class GFZSL(GaussianClasses):
         self.variance_ridge = variance_ridge
         self.floor = floor
         self.kernel = kernel
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         self._store(self._predicted(X, problem)[0])

@@ -98,10 +98,7 @@ class InMaP(LinearBaseline):
         self.n_steps = n_steps
         self.ridge = ridge
         self.kernel = kernel
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _takes_texts(self) -> bool:
         return True

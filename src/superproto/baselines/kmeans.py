@@ -59,10 +59,7 @@ class PrototypeKMeans(Baseline):
         self.ridge = ridge
         self.kernel = kernel
         self.max_iter = max_iter
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         self.centers_ = unit_rows(start_prototypes(X, problem, self.ridge, self.kernel))

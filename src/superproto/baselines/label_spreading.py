@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from superproto.baselines._shared.graphs import OnGraph, confident_seeds, cosine_graph, normalized_graph, spread_labels
+from superproto.baselines._shared.graphs import (
+    GraphPropagation,
+    confident_seeds,
+    cosine_graph,
+    normalized_graph,
+    spread_labels,
+)
 from superproto.baselines._shared.predicted_prototypes import RIDGE
 from superproto.samples.chunks import Array
 
 
-class SeededSpreading(OnGraph):
+class SeededSpreading(GraphPropagation):
     """Label spreading from the pool rows that the class vectors are surest of.
 
     ``F = (1 − α)(I − αS)⁻¹ Y``, S = D^(-1/2) W D^(-1/2), W the symmetrized k-nearest-neighbor graph of the pool
@@ -61,10 +67,7 @@ class SeededSpreading(OnGraph):
         self.n_seeds = n_seeds
         self.ridge = ridge
         self.kernel = kernel
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _propagate(self, pool: Array, vectors: Array) -> Array:
         seeds = confident_seeds(pool @ vectors.T.astype(pool.dtype), self.n_seeds)

@@ -74,10 +74,7 @@ class MDP(GaussianClasses):
         self.floor = floor
         self.max_iter = max_iter
         self.tol = tol
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         A, seen = unit_semantics(problem.semantics), problem.seen

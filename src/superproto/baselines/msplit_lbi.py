@@ -65,10 +65,7 @@ class MSplitLBI(LinearBaseline):
         self.nu = nu
         self.kappa = kappa
         self.n_steps = n_steps
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         seen, A = problem.seen, unit_semantics(problem.semantics)

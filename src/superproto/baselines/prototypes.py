@@ -56,10 +56,7 @@ class Prototypes(LinearBaseline):
     ) -> None:
         self.ridge = ridge
         self.kernel = kernel
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         self._store_linear(unit_rows(start_prototypes(X, problem, self.ridge, self.kernel)))

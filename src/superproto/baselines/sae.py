@@ -78,10 +78,7 @@ class SAE(LinearBaseline):
     ) -> None:
         self.lam = lam
         self.direction = direction
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         A = unit_semantics(problem.semantics)

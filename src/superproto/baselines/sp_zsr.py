@@ -69,10 +69,7 @@ class SPZSR(LinearBaseline):
         self.gamma = gamma
         self.lam = lam
         self.n_iter = n_iter
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen = ~problem.asked, problem.seen

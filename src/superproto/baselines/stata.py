@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from superproto.baselines._shared.gaussians import Moments
-from superproto.baselines._shared.mixtures import HeldMixture
+from superproto.baselines._shared.mixtures import AnchoredMixture
 from superproto.baselines._shared.predicted_prototypes import RIDGE
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
@@ -34,7 +34,7 @@ def anchored_gaussians(moments: Moments, anchor: Array, spread: Array, weight: f
     return means, (own + weight * (spread + (anchor - means) ** 2)) / total
 
 
-class StatA(HeldMixture):
+class StatA(AnchoredMixture):
     """TransCLIP with a variance for each class, and Gaussians anchored at the class vectors: classes may be absent.
 
     ``μ_k ∝ β_k mean_k + (1 − β_k) t_k``, the variance alike, ``β_k = n_k / (n_k + anchor_weight)``: a class that few
@@ -91,10 +91,7 @@ class StatA(HeldMixture):
         self.n_iter = n_iter
         self.ridge = ridge
         self.kernel = kernel
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _first(self, X: Array, zero_shot: Array, vectors: Array) -> tuple[Array, Array]:
         around = zero_shot.T @ (X * X) - 2 * vectors * (zero_shot.T @ X) + zero_shot.sum(axis=0)[:, None] * vectors**2

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg, sparse
 
-from superproto.baselines._shared.graphs import PoolKeeper, edges, nearest_neighbors, row_shares, spread_labels
+from superproto.baselines._shared.graphs import PoolMemory, edges, nearest_neighbors, row_shares, spread_labels
 from superproto.baselines._shared.predicted_prototypes import KERNELS, RIDGE, start_prototypes, unit_semantics
 from superproto.errors import UserError
+from superproto.estimator.kernel_ridge import solve_ridge
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
@@ -49,7 +50,7 @@ def hypergraph_walk(holds: sparse.csr_matrix, weights: Array) -> sparse.csr_matr
     return (half @ sparse.diags(weights / edge_sizes) @ half.T).tocsr()
 
 
-class TMVHLP(PoolKeeper):
+class TMVHLP(PoolMemory):
     """Views of the pool aligned by canonical correlation, then labels spread from the classes over a hypergraph.
 
     Two views of an image: its features, and the description predicted from them by ridge on the labeled rows. Both
@@ -112,10 +113,7 @@ class TMVHLP(PoolKeeper):
         self.alpha = alpha
         self.ridge = ridge
         self.kernel = kernel
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         if not self.alpha < 1:
@@ -166,6 +164,5 @@ def _predict_descriptions(X: Array, wanted: Array, pool: Array, ridge: float = 1
     X = np.asarray(X, dtype=np.float64)
     center, level = X.mean(axis=0), wanted.mean(axis=0)
     gram = (X - center).T @ (X - center)
-    shift = max(ridge * np.trace(gram) / len(gram), np.finfo(float).tiny ** 0.5)
-    weights = linalg.solve(gram + shift * np.eye(len(gram)), (X - center).T @ (wanted - level), assume_a="pos")
+    weights = solve_ridge(gram, (X - center).T @ (wanted - level), ridge)
     return np.asarray((pool - center) @ weights + level)

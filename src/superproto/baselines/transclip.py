@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from superproto.baselines._shared.gaussians import Moments
-from superproto.baselines._shared.mixtures import HeldMixture
+from superproto.baselines._shared.mixtures import AnchoredMixture
 from superproto.baselines._shared.predicted_prototypes import RIDGE
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
@@ -38,7 +38,7 @@ def most_confident_means(X: Array, probabilities: Array, n_rows: int) -> Array:
     return unit_rows(X[chosen].mean(axis=0))
 
 
-class TransCLIP(HeldMixture):
+class TransCLIP(AnchoredMixture):
     """A Gaussian mixture of the pool with one shared diagonal variance, held by zero-shot predictions and neighbors.
 
     Assignments ``z_i ∝ ŷ_i^λ exp(T⁻¹ log N(x_i; μ, Σ) + Σ_j w_ij z_j)``, five rounds of them, then means and the
@@ -101,10 +101,7 @@ class TransCLIP(HeldMixture):
         self.n_iter = n_iter
         self.ridge = ridge
         self.kernel = kernel
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _first(self, X: Array, zero_shot: Array, vectors: Array) -> tuple[Array, Array]:
         # A feature that hardly varies must not decide alone.

@@ -59,10 +59,7 @@ class TSTD(LinearBaseline):
     ) -> None:
         self.reverse_weight = reverse_weight
         self.n_rounds = n_rounds
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         A, seen, allowed = unit_semantics(problem.semantics), problem.seen, problem.allowed
@@ -72,7 +69,7 @@ class TSTD(LinearBaseline):
         pool = X[problem.asked]
         for round_ in range(1, self.n_rounds + 1 if len(pool) and not seen.all() else 1):
             scores = np.asarray(pool @ prototypes[allowed].T.astype(pool.dtype))
-            means, found = sure_means(pool, scores, round_ / self.n_rounds)
+            means, found = confident_means(pool, scores, round_ / self.n_rounds)
             moving = np.flatnonzero(allowed)[found]
             moving = moving[~seen[moving]]
             own = np.zeros_like(prototypes)
@@ -92,7 +89,7 @@ class TSTD(LinearBaseline):
         return np.where(seen, prototypes, unit_rows(A @ self.dictionary_))
 
 
-def sure_means(rows: Array, scores: Array, share: float) -> tuple[Array, Array]:
+def confident_means(rows: Array, scores: Array, share: float) -> tuple[Array, Array]:
     """(n, d) mean of the ``share`` of a class's own rows with the largest lead, and (n,) whether it has any row."""
     choice = scores.argmax(axis=1)
     ordered = np.sort(scores, axis=1)

@@ -183,10 +183,7 @@ class WDVSc(_VisualStructure):
         self.n_iter = n_iter
         self.ridge = ridge
         self.kernel = kernel
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _targets(self, points: Array, centers: Array) -> tuple[Array, Array]:
         return transport_targets(points, centers, self.regularization)
@@ -209,10 +206,7 @@ class _Unregularized(_VisualStructure):
         self.n_iter = n_iter
         self.ridge = ridge
         self.kernel = kernel
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
 
 class BMVSc(_Unregularized):

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from superproto.baselines._shared.graphs import (
-    OnGraph,
+    GraphPropagation,
     cosine_graph,
     edges,
     log_shares,
@@ -21,7 +21,7 @@ from superproto.baselines._shared.predicted_prototypes import RIDGE
 from superproto.samples.chunks import Array
 
 
-class ZLaP(OnGraph):
+class ZLaP(GraphPropagation):
     """Label propagation over pool rows and class vectors in one graph, the labels starting from the class vectors.
 
     ``F = (I − αS)⁻¹ Y`` on N + n nodes; an image has edges to its ``n_neighbors`` nearest images (weight cos) and to
@@ -75,10 +75,7 @@ class ZLaP(OnGraph):
         self.gamma = gamma
         self.ridge = ridge
         self.kernel = kernel
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _propagate(self, pool: Array, vectors: Array) -> Array:
         graph = image_class_graph(pool, vectors, self.n_neighbors, self.gamma)

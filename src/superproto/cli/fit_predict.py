@@ -201,7 +201,7 @@ def predict_verb(
     if as_json:
         terminal.show_json({"labels": output, **handed._asdict()})
         return
-    refused = f", {handed.refused} of them left without a label" if reject else ""
+    refused = f", {handed.rejected} of them left without a label" if reject else ""
     # What was asked for may go to standard output itself (-o /dev/stdout): the summary is a note.
     terminal.note(f"Wrote {handed.rows} rows to {output}{refused}; mean probability {handed.mean_probability:.2f}.")
 

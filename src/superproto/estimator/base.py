@@ -1,13 +1,16 @@
-"""What every method shares: checking input, preparing features, turning scores into labels and doubt.
+"""SHARE: what every method has: input checks, preparation of features, labels and probabilities from scores.
 
-A method says how it learns (:meth:`ZeroShotEstimator.fit`) and how it scores (:meth:`ZeroShotEstimator._score`); the
-rest is here, so that the same input gets the same preparation, candidates and answers whatever the method.
+A method defines how it learns (:meth:`ZeroShotEstimator.fit`), how it scores rows as the user gives them
+(:meth:`ZeroShotEstimator._score_rows`) and how it answers for the unlabeled rows of a fit
+(:meth:`ZeroShotEstimator._pool_answers`). The rest is here, so that the same input gets the same preparation,
+candidates and answers whatever the method.
 """
 
 from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -19,23 +22,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from superproto.errors import UserError
-from superproto.estimator.calibration import likeliest_sharpness
 from superproto.estimator.model_file import save_model
 from superproto.estimator.validation import Problem, check_problem, fingerprint
 from superproto.samples import kernels
 from superproto.samples.centering import center_metric
-from superproto.samples.chunks import LARGEST, Array, ChunkedRows, add_up, chunk_length, gather, rows_of
+from superproto.samples.chunks import LARGEST, Array, ChunkedRows, add_up, chunk_length, gather, rows_at, rows_of
 from superproto.samples.readers import as_rows
 from superproto.samples.readers.device import back
 from superproto.samples.timing import span
-from superproto.samples.whitening import Metric, apply_metric, learn_metric, roots_help
+from superproto.samples.whitening import Metric, apply_metric, is_nonnegative, learn_metric
 
 FLOATS = [np.float64, np.float32, np.float16]
 # Beyond this, label_distributions_ is sparse, without probabilities that do not show in six digits.
 DENSE_BYTES = 512 * 2**20
 NEGLIGIBLE = 1e-6
-# The probabilities' sharpness is a single number: so many labeled rows, evenly spread, are enough to fit it.
-SHARPNESS_ROWS = 20_000
 
 
 class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
@@ -63,16 +63,15 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         """
 
     @abstractmethod
-    def _score(self, X: Array) -> Array:
-        """(N, C) the larger the likelier, for prepared rows and all classes."""
-
     def _score_rows(self, X: Array) -> Array:
-        """(N, C) scores of rows as the user gave them."""
-        return self._score(self._prepare(X))
+        """(N, C) the larger the likelier, for all classes and rows as the user gave them."""
 
-    def _pool_scores(self, X: Array, problem: Problem) -> Array:
-        """Scores of the unlabeled rows; a transductive method that keeps its own returns them here."""
-        return self._score(X[problem.asked])
+    @abstractmethod
+    def _pool_answers(self, X: Any, problem: Problem, dense: bool) -> tuple[Array, Any]:
+        """(N_u,) class numbers of the unlabeled rows and (N_u, C) their distributions, sparse unless ``dense``.
+
+        X is what the method gave to :meth:`_label_pool`.
+        """
 
     # -- answers ---------------------------------------------------------------------------------------------------
 
@@ -82,23 +81,23 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         With two classes and no semantics it is scikit-learn's one column: positive for ``classes_[1]``.
         """
         check_is_fitted(self)
-        scores = self._masked(self._asked("_score_rows", X))
+        scores = self._masked(self._ask(type(self)._score_rows, X))
         return scores[:, 1] - scores[:, 0] if self._is_plain_binary() else scores
 
     def predict(self, X: Any) -> Array:
         """(N,) a class for each row, among the candidates; on a pool row: its ``transduction_``."""
         check_is_fitted(self)
-        return self.classes_[self._asked("_best", X)]
+        return self.classes_[self._ask(type(self)._best, X)]
 
     def predict_proba(self, X: Any) -> Array:
         """(N, C) probabilities, columns as ``classes_``."""
         check_is_fitted(self)
-        return self._distributions(self._masked(self._asked("_score_rows", X)))
+        return self._distributions(self._masked(self._ask(type(self)._score_rows, X)))
 
     def answers(self, X: Any) -> tuple[Array, Array, Array]:
         """In one pass, (N, C) each: scores of all classes, candidates or not; ``decision_function``; probabilities."""
         check_is_fitted(self)
-        scores = self._asked("_score_rows", X)
+        scores = self._ask(type(self)._score_rows, X)
         masked = self._masked(scores)
         return scores, masked, self._distributions(masked)
 
@@ -111,13 +110,15 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
 
     # -- parts -----------------------------------------------------------------------------------------------------
 
-    def _asked(self, question: str, X: Any) -> Array:
-        """Answers to a question about rows: at once for an array; chunk by chunk, and where they are, for others."""
+    def _ask(self, answer: Callable[[Any, Array], Array], X: Any) -> Array:
+        """What a method of the class answers for rows: at once for an array, else chunk by chunk, where they are.
+
+        ``answer`` is the class's function, not the bound method: workers get a lighter model with it.
+        """
         X = self._check_rows(X)
         if isinstance(X, np.ndarray):
-            answers: Array = getattr(self, question)(X)
-            return answers
-        return gather(X.visit(partial(ask_chunk, model=self._portable(), question=question)), strung=1)[0][0]
+            return answer(self, X)
+        return gather(X.visit(partial(ask_chunk, model=self._portable(), answer=answer)), concatenated=1)[0][0]
 
     def _best(self, X: Array) -> Array:
         """(N,) the row of ``classes_`` that wins."""
@@ -141,8 +142,8 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
                 "Give one label per row."
             )
         if not problem.seen.any():
-            self._refuse_unlabeled(problem)
-        self.data_hash_ = fingerprint(X if isinstance(X, np.ndarray) else _every_so_often(X), problem)
+            self._check_texts_without_labels(problem)
+        self.data_hash_ = fingerprint(X if isinstance(X, np.ndarray) else _evenly_spread(X), problem)
         return X, problem
 
     def _takes_texts(self) -> bool:
@@ -153,7 +154,8 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         """Descriptions have as many numbers as features, and the method can compare the two."""
         return self._takes_texts() and problem.described and problem.semantics.shape[1] == self.n_features_in_
 
-    def _refuse_unlabeled(self, problem: Problem) -> None:
+    def _check_texts_without_labels(self, problem: Problem) -> None:
+        """Where no sample is labeled, descriptions must be comparable with features."""
         if not self._takes_texts():
             raise UserError("No sample is labeled: every class of y is unseen. Label samples of at least one class.")
         if not self._is_shared(problem):
@@ -168,7 +170,7 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         if rows is not None:
             return self._check_chunks(rows, reset)
         if getattr(X, "dtype", None) == np.dtype(object):
-            _refuse_objects(X)
+            _check_objects(X)
         X = validate_data(self, X, dtype=FLOATS, reset=reset)
         size = kernels.extent(X)
         _check_size(size <= LARGEST, not reset or size > kernels.SMALLEST)
@@ -207,10 +209,10 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         with span("whiten"):
             if not problem.seen.any():
                 return center_metric(rows, problem.semantics, problem.allowed)
-            return learn_metric(rows, problem.labels, problem.n_classes, shrinkage, root=roots_help(rows))
+            return learn_metric(rows, problem.labels, problem.n_classes, shrinkage, root=is_nonnegative(rows))
 
     def _prepare(self, X: Any) -> Array:
-        (rows,), _ = gather(rows_of(X).visit(partial(_apply, metric=self.metric_)), strung=1)
+        (rows,), _ = gather(rows_of(X).visit(partial(_apply, metric=self.metric_)), concatenated=1)
         return rows
 
     def _masked(self, scores: Array) -> Array:
@@ -218,16 +220,6 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
 
     def _distributions(self, masked_scores: Array) -> Array:
         return softmax(np.asarray(masked_scores, dtype=np.float64) * self.sharpness_, axis=1)
-
-    def _fit_sharpness(self, X: Array, problem: Problem) -> float:
-        """Inverse temperature of the probabilities: the likeliest one on the labeled rows, among the seen classes."""
-        known = np.flatnonzero(~problem.asked)
-        if problem.seen.sum() < 2:
-            return 1.0
-        known = known[:: -(-len(known) // SHARPNESS_ROWS)]
-        scores = np.asarray(self._score(taken(X, known)), dtype=np.float64)[:, problem.seen]
-        columns = np.cumsum(problem.seen)[problem.labels[known]] - 1
-        return likeliest_sharpness(scores, scores[np.arange(len(scores)), columns])
 
     def _label_pool(self, X: Any, problem: Problem) -> Array:
         """(N,) the class numbers; ``transduction_`` has the names."""
@@ -240,12 +232,6 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         self.label_distributions_ = _with_given_labels(problem, pool)
         return labels
 
-    def _pool_answers(self, X: Any, problem: Problem, dense: bool) -> tuple[Array, Any]:
-        """Labels of the unlabeled rows, and their distributions (N_u, C)."""
-        scores = self._masked(self._pool_scores(X, problem))
-        doubt = self._distributions(scores)
-        return scores.argmax(axis=1), doubt if dense else sparse.csr_array(doubt)
-
     def _is_plain_binary(self) -> bool:
         return len(self.classes_) == 2 and not self.described_
 
@@ -256,11 +242,15 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         return tags
 
 
-def ask_chunk(chunk: Array, *, model: ZeroShotEstimator, question: str) -> tuple[Array, ...]:
-    """A model's answers for one chunk, wherever it is; in blocks, where classes outnumber features."""
+@kernels.progress_label("labels")
+def ask_chunk(chunk: Array, *, model: ZeroShotEstimator, answer: Callable[[Any, Array], Any]) -> tuple[Array, ...]:
+    """A model's answers for one chunk, wherever it is; in blocks, where classes outnumber features.
+
+    ``answer(model, rows)`` returns an array with an entry for each row, or a tuple of such arrays.
+    """
     rows = back(chunk)
     step = chunk_length(rows.shape[1] + 5 * len(model.classes_), 8)
-    blocks = [getattr(model, question)(rows[start : start + step]) for start in range(0, max(len(rows), 1), step)]
+    blocks = [answer(model, rows[start : start + step]) for start in range(0, max(len(rows), 1), step)]
     parts = zip(*(block if isinstance(block, tuple) else (block,) for block in blocks))
     return tuple(np.concatenate(part) for part in parts)
 
@@ -300,19 +290,12 @@ def _with_given_labels(problem: Problem, pool: Any) -> Any:
     return sparse.csr_array((values, columns, starts), shape=shape)
 
 
-def taken(X: Any, index: Array) -> Array:
-    """The rows of an index, in memory."""
-    return (
-        X[index] if isinstance(X, np.ndarray) else gather(rows_of(X, index).visit(kernels.as_they_are), strung=1)[0][0]
-    )
-
-
-def _every_so_often(rows: ChunkedRows) -> Array:
+def _evenly_spread(rows: ChunkedRows) -> Array:
     """About a thousand rows evenly spread: enough to tell one data set from another."""
-    return taken(rows, np.arange(0, rows.n_rows, max(1, rows.n_rows // 1000)))
+    return rows_at(rows, np.arange(0, rows.n_rows, max(1, rows.n_rows // 1000)))
 
 
-def _refuse_objects(X: Any) -> None:
+def _check_objects(X: Any) -> None:
     try:
         np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -1,12 +1,21 @@
-"""SHARE: the inverse temperature at which scores become probabilities."""
+"""SHARE: the inverse temperature at which scores become probabilities, and the uncertainty of a label."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from superproto.samples.chunks import Array
+from superproto.estimator.validation import Problem
+from superproto.samples.chunks import Array, rows_at
+
+# The inverse temperature is a single number: so many labeled rows, evenly spread, are enough to fit it.
+SHARPNESS_ROWS = 20_000
+# The uncertainty of a label that was found is never 0: that marks a given label.
+LEAST_UNCERTAINTY = float(np.finfo(np.float64).tiny)
 
 
 def likeliest_sharpness(scores: Array, own: Array) -> float:
@@ -18,3 +27,28 @@ def likeliest_sharpness(scores: Array, own: Array) -> float:
         return float(np.mean(logsumexp(scores * sharp, axis=1) - own * sharp))
 
     return float(np.exp(minimize_scalar(loss, bounds=(-3, 7), method="bounded").x) / spread)
+
+
+def labeled_sharpness(score: Callable[[Array], Array], X: Any, problem: Problem) -> float:
+    """The likeliest inverse temperature on the labeled rows of X, among the seen classes; 1 with fewer than two.
+
+    ``score`` returns (n, C) scores of rows of X.
+    """
+    if problem.seen.sum() < 2:
+        return 1.0
+    known = np.flatnonzero(~problem.asked)
+    known = known[:: -(-len(known) // SHARPNESS_ROWS)]
+    scores = np.asarray(score(rows_at(X, known)), dtype=np.float64)[:, problem.seen]
+    columns = np.cumsum(problem.seen)[problem.labels[known]] - 1
+    return likeliest_sharpness(scores, scores[np.arange(len(scores)), columns])
+
+
+def label_uncertainty(probability: Array, class_uncertainty: Array) -> Array:
+    """(n,) 1 - c P(label) (1 - u): the sample may lie between classes, or its whole cluster may have a wrong label.
+
+    ``probability`` (n,) is that of each sample's label, ``class_uncertainty`` (n,) the u of the label's class. c makes
+    the mean that of P(label), because the inverse temperature already accounts for u on average.
+    """
+    both = probability * (1 - class_uncertainty)
+    both *= probability.sum() / max(float(both.sum()), LEAST_UNCERTAINTY)
+    return np.clip(1 - both, LEAST_UNCERTAINTY, 1.0)

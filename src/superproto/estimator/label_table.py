@@ -1,7 +1,7 @@
-"""HAND OUT: a label for each row of a file, with its doubt: id, label, probability, margin, runner_up.
+"""SHARE: the table of labels: id, label, probability, margin and runner_up of each row.
 
-Rows are read, scored and written a chunk at a time; what is kept of a row is its line. A row that is refused has no
-label but keeps its numbers, so that one can see how near it was.
+Rows are read, scored and written a chunk at a time. A rejected row has no label but keeps its numbers, so that one can
+see how near it was to the threshold.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ from superproto.datasets.safe_files.npz import map_npy
 from superproto.errors import UserError
 from superproto.estimator.base import confidence
 from superproto.files import write_whole
-from superproto.samples import kernels
-from superproto.samples.chunks import Array, ChunkedRows, chunk_length, gather, rows_of
+from superproto.samples.chunks import Array, ChunkedRows, chunk_length, in_memory, rows_of
 from superproto.samples.readers import as_rows
 from superproto.samples.readers.on_disk import Window, ids_of, open_rows
 
 COLUMNS = ("id", "label", "probability", "margin", "runner_up")
 
 
-class LabelRows(NamedTuple):
-    """Some rows' answers; ``label`` is None where a row is refused, ``runner_up`` where there is one candidate only."""
+class LabelChunk(NamedTuple):
+    """Answers for some rows; ``label`` is None where a row is rejected, ``runner_up`` where there is one candidate."""
 
     id: Array
     label: Array
@@ -40,11 +39,11 @@ class LabelRows(NamedTuple):
     runner_up: Array
 
 
-class WrittenLabels(NamedTuple):
+class LabelSummary(NamedTuple):
     """What was written."""
 
     rows: int
-    refused: int
+    rejected: int
     mean_probability: float
 
 
@@ -60,7 +59,7 @@ def open_features(path: str | os.PathLike[str]) -> Features:
     return read_features(path)
 
 
-def label_rows(model: Any, X: Array, ids: Array | None = None, *, reject: bool = False) -> Iterator[LabelRows]:
+def label_rows(model: Any, X: Array, ids: Array | None = None, *, reject: bool = False) -> Iterator[LabelChunk]:
     """The answers of a fitted model, a chunk of rows at a time; ``ids`` None: row numbers from 0.
 
     probability: of the label, among the candidates; margin: the probability's lead over the runner-up's.
@@ -85,23 +84,23 @@ def write_labels(
     *,
     doubtful_first: bool = False,
     reject: bool = False,
-) -> WrittenLabels:
+) -> LabelSummary:
     """Write the table (Parquet where the name ends so, else CSV), whole or not at all; rows in the order of the input,
-    or, with ``doubtful_first``, refused ones first and then by growing margin."""
+    or, with ``doubtful_first``, rejected ones first and then by growing margin."""
     chunks = label_rows(model, features.X, features.ids, reject=reject)
     if doubtful_first:
-        chunks = iter([_by_doubt(list(chunks))])
+        chunks = iter([_by_uncertainty(list(chunks))])
     write = _write_parquet if Path(path).suffix.lower() == ".parquet" else _write_csv
-    rows, refused, total = 0, 0, 0.0
+    rows, rejected, total = 0, 0, 0.0
     with write_whole(path, text=write is _write_csv) as handle:
         for lines in write(handle, chunks):
             rows += len(lines.id)
-            refused += sum(label is None for label in lines.label)
+            rejected += sum(label is None for label in lines.label)
             total += float(lines.probability.sum())
-    return WrittenLabels(rows, refused, total / max(rows, 1))
+    return LabelSummary(rows, rejected, total / max(rows, 1))
 
 
-def _answers(model: Any, rows: Array, ids: Array, threshold: float) -> LabelRows:
+def _answers(model: Any, rows: Array, ids: Array, threshold: float) -> LabelChunk:
     scores, masked, probabilities = model.answers(rows)
     first = masked.argmax(axis=1)
     at = np.arange(len(rows))
@@ -115,7 +114,7 @@ def _answers(model: Any, rows: Array, ids: Array, threshold: float) -> LabelRows
         labels[confidence(model, scores) < threshold] = None
     runners = model.classes_[second].astype(object)
     runners[~several] = None
-    return LabelRows(ids, labels, top, top - np.where(several, probabilities[at, second], 0.0), runners)
+    return LabelChunk(ids, labels, top, top - np.where(several, probabilities[at, second], 0.0), runners)
 
 
 def _threshold(model: Any) -> float:
@@ -128,14 +127,14 @@ def _threshold(model: Any) -> float:
     return float(learned["threshold"])
 
 
-def _by_doubt(chunks: list[LabelRows]) -> LabelRows:
-    whole = LabelRows(*(np.concatenate(column) for column in zip(*chunks)))
+def _by_uncertainty(chunks: list[LabelChunk]) -> LabelChunk:
+    whole = LabelChunk(*(np.concatenate(column) for column in zip(*chunks)))
     labeled = np.array([label is not None for label in whole.label], dtype=bool)
     order = np.lexsort((whole.margin, labeled))
-    return LabelRows(*(column[order] for column in whole))
+    return LabelChunk(*(column[order] for column in whole))
 
 
-def _write_csv(handle: IO[str], chunks: Iterator[LabelRows]) -> Iterator[LabelRows]:
+def _write_csv(handle: IO[str], chunks: Iterator[LabelChunk]) -> Iterator[LabelChunk]:
     writer = csv.writer(handle, lineterminator="\n")
     writer.writerow(COLUMNS)
     for lines in chunks:
@@ -144,7 +143,7 @@ def _write_csv(handle: IO[str], chunks: Iterator[LabelRows]) -> Iterator[LabelRo
         yield lines
 
 
-def _write_parquet(handle: IO[bytes], chunks: Iterator[LabelRows]) -> Iterator[LabelRows]:
+def _write_parquet(handle: IO[bytes], chunks: Iterator[LabelChunk]) -> Iterator[LabelChunk]:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -166,7 +165,7 @@ PART_ROWS = 2**18
 _MANIFEST = "_labels.json"
 
 
-class Streamed(NamedTuple):
+class StreamSummary(NamedTuple):
     """What a run did: all rows of the folder, and those that were there before."""
 
     rows: int
@@ -182,7 +181,7 @@ def stream_labels(
     reject: bool = False,
     part_rows: int = PART_ROWS,
     progress: Callable[[int, int], None] | None = None,
-) -> Streamed:
+) -> StreamSummary:
     """Label every row of X (an array, or whatever a fit takes) into ``folder``/part-0000000.parquet and so on.
 
     Columns are id (the row's number, or what a Parquet column ``id`` says), label, probability, margin, runner_up. The
@@ -194,7 +193,7 @@ def stream_labels(
     if rows.n_columns != model.n_features_in_:
         raise UserError(f"X has {rows.n_columns} features, but the model was fitted with {model.n_features_in_}.")
     place = Path(folder)
-    _claim(place, _part_plan(model, rows, reject, part_rows))
+    _open_folder(place, _part_plan(model, rows, reject, part_rows))
     found, starts = 0, range(0, rows.n_rows, part_rows)
     for number, start in enumerate(starts):
         stop, path = min(start + part_rows, rows.n_rows), place / f"part-{number:07d}.parquet"
@@ -205,7 +204,7 @@ def stream_labels(
         write_labels(path, model, window, reject=reject)
         if progress is not None:
             progress(stop, rows.n_rows)
-    return Streamed(rows.n_rows, found, len(starts))
+    return StreamSummary(rows.n_rows, found, len(starts))
 
 
 def _row_ids(rows: ChunkedRows, start: int, stop: int) -> Array:
@@ -221,12 +220,12 @@ def _part_plan(model: Any, rows: ChunkedRows, reject: bool, part_rows: int) -> d
             seal.update(f"\n{name} {value.dtype.str} {value.shape}\n".encode())
             seal.update(np.ascontiguousarray(value).tobytes())
     sample = rows.select(np.arange(0, rows.n_rows, max(1, rows.n_rows // 20)))
-    seal.update(np.ascontiguousarray(gather(sample.visit(kernels.as_they_are), strung=1)[0][0]).tobytes())
+    seal.update(np.ascontiguousarray(in_memory(sample)).tobytes())
     return {"rows": rows.n_rows, "part_rows": part_rows, "reject": reject, "seal": seal.hexdigest()}
 
 
-def _claim(place: Path, plan: dict[str, Any]) -> None:
-    """Make the folder ours, or make sure that it is."""
+def _open_folder(place: Path, plan: dict[str, Any]) -> None:
+    """Mark a new folder with the plan of its parts, or check that an existing one has the same plan."""
     manifest = place / _MANIFEST
     if manifest.exists():
         try:

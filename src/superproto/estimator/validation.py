@@ -257,13 +257,13 @@ def _encode_names(column: NDArray[Any], names: NDArray[Any], missing: NDArray[np
         row = row_of.get(value.item() if isinstance(value, np.generic) else value)
         if row is None:
             raise UserError(
-                f"y has class {str(value)!r} (sample {index}), but semantics has no such class. {_cure(value)}"
+                f"y has class {str(value)!r} (sample {index}), but semantics has no such class. {_advice(value)}"
             )
         codes[index] = row
     return codes
 
 
-def _cure(label: Any) -> str:
+def _advice(label: Any) -> str:
     if str(label) in {"-1", "None", "nan"}:
         return "NumPy made a text of a missing label: give a list, or an array of dtype object."
     return "Give one row per class, seen or unseen."

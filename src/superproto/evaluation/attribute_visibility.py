@@ -14,15 +14,15 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
-from scipy.stats import rankdata
 
 from superproto.baselines.registry import find_method
 from superproto.datasets.task import Task
 from superproto.errors import UserError
+from superproto.estimator.kernel_ridge import solve_ridge
 from superproto.evaluation.tuning.tuner import score_of
+from superproto.metrics import area_under_curve
 from superproto.samples.chunks import Array, ArrayRows
-from superproto.samples.whitening import apply_metric, learn_metric, roots_help
+from superproto.samples.whitening import apply_metric, is_nonnegative, learn_metric
 
 _SHARES = (0.1, 0.25, 0.5)
 
@@ -107,7 +107,7 @@ def visibility(task: Task, ridge: float = 1.0) -> tuple[Array, Array]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         given = ArrayRows(task.X)
-        metric = learn_metric(given, task.y, len(task.semantics), root=roots_help(given))
+        metric = learn_metric(given, task.y, len(task.semantics), root=is_nonnegative(given))
     X = np.concatenate([part for (part,) in ArrayRows(rows).visit(lambda chunk: (apply_metric(metric, chunk),))])
     A = np.asarray(task.semantics, dtype=np.float64)
     trained, labels = X[~hidden], truth[~hidden]
@@ -115,8 +115,7 @@ def visibility(task: Task, ridge: float = 1.0) -> tuple[Array, Array]:
     gram = np.asarray(trained.T @ (weights * trained), dtype=np.float64)
     centered = A - A[np.unique(labels)].mean(axis=0)
     cross = (weights * trained).T @ centered.astype(X.dtype)[labels]
-    shift = ridge * np.trace(gram) / len(gram) + np.finfo(np.float64).tiny ** 0.5
-    W = linalg.solve(gram + shift * np.eye(len(gram)), cross, assume_a="pos", check_finite=False)
+    W = solve_ridge(gram, cross, ridge)
     return compare_visibility(X[hidden] @ W.astype(X.dtype), A, truth[hidden])
 
 
@@ -126,14 +125,10 @@ def compare_visibility(predicted: Array, A: Array, truth: Array) -> tuple[Array,
     values = A[classes]
     means = np.stack([predicted[at == c].mean(axis=0) for c in range(len(classes))]).astype(np.float64)
     high = values > np.median(values, axis=0)
-    positive = high[at]
-    ranks = np.where(positive, rankdata(predicted, axis=0), 0).sum(axis=0)
-    n, m = positive.sum(axis=0), (~positive).sum(axis=0)
     left, right = values - values.mean(axis=0), means - means.mean(axis=0)
     scale = np.sqrt((left**2).sum(axis=0) * (right**2).sum(axis=0))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        auc = (ranks - n * (n + 1) / 2) / (n * m)
-        return np.where(n * m > 0, auc, np.nan), np.where(scale > 0, (left * right).sum(axis=0) / scale, np.nan)
+    correlation = np.divide((left * right).sum(axis=0), scale, out=np.full_like(scale, np.nan), where=scale > 0)
+    return area_under_curve(predicted, high[at]), correlation
 
 
 def _mean_visibility(tasks: Sequence[Task]) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from superproto.datasets.task import Task
 from superproto.errors import UserError
-from superproto.metrics import Floats, Labels, generalized_scores, per_class_accuracy, right_answers, seen_samples
+from superproto.metrics import Floats, Labels, correct_answers, generalized_scores, per_class_accuracy, seen_samples
 from superproto.samples.chunks import Array
 
 _MOST_DRAWN = 2**21  # indices held at a time: 16 MiB, however large a class is
@@ -47,7 +47,7 @@ def bootstrap_scores(
     over="classes": the classes are (how sure on other classes?). The score is the per-class accuracy, or with `seen` H.
     """
     truth = np.asarray(y_true)
-    right = np.array([right_answers(truth, answers) for answers in predictions], dtype=float)
+    right = np.array([correct_answers(truth, answers) for answers in predictions], dtype=float)
     is_seen = None if seen is None else seen_samples(truth, seen)
     return bootstrap_correctness(truth, right, is_seen=is_seen, over=over, repeats=repeats, seed=seed)
 

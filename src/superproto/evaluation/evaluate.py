@@ -82,7 +82,7 @@ def evaluate(
     True
     """
     model = make_model(method, params, candidates=task.candidates, seed=seed, constants=constants)
-    _refuse_unknown_truth(task)
+    _check_truth_is_known(task)
     if inductive and not task.is_inductive:
         task = task.inductive()
     with measured() as seconds, warnings.catch_warnings(record=True) as warned:
@@ -154,7 +154,7 @@ def difference(first: Evaluation, second: Evaluation) -> Difference:
     )
 
 
-def _refuse_unknown_truth(task: Task) -> None:
+def _check_truth_is_known(task: Task) -> None:
     if not len(task.expected):
         raise UserError(f"{task.name} asks for no label: there is nothing to score. Give it samples to label.")
     if not (task.expected >= 0).any():

@@ -1,9 +1,9 @@
-"""REFUSE: when a sample is none of the classes.
+"""SCORE: when to reject a sample because it belongs to no known class.
 
-The label that a sample would get has a probability among *all* classes that the model knows, seen ones included. A
-sample of none of them shares itself out, so this probability is low. How low is too low is learned from seen classes:
-some are hidden as the unseen ones are, and half of those are withheld altogether, descriptions too; their samples are
-the ones to refuse. The threshold is where refused strangers and kept members, both as shares, add up to most.
+The label of a sample has a probability among *all* classes that the model knows, seen ones included. For a sample of an
+unknown class this probability is low. The threshold is learned from seen classes: some are hidden as the unseen ones
+are, and half of those are withheld altogether, descriptions included; their samples are the ones to reject. At the
+threshold, the share of unknown samples rejected and the share of known samples kept add up to most.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.base import clone
 
 from superproto.datasets.task import Task
 from superproto.errors import UserError
 from superproto.estimator.base import confidence
+from superproto.metrics import area_under_curve
 from superproto.samples.chunks import Array, chunk_length
 
 
 class Rejection(NamedTuple):
-    """A threshold on :func:`assurance`, and how it did on the held-out classes that it was learned from.
+    """A threshold on :func:`~superproto.estimator.base.confidence`, and how it did on the held-out classes.
 
-    ``auroc``: the chance that a random member looks surer than a random stranger, 0.5 for guessing. ``kept`` and
-    ``refused``: the shares of members above and of strangers below the threshold.
+    Members are samples of known classes, strangers samples of unknown ones. ``auroc``: the chance that a random member
+    has more confidence than a random stranger, 0.5 for guessing. ``kept`` and ``refused``: the shares of members above
+    and of strangers below the threshold. The names are those of the model file.
     """
 
     threshold: float
@@ -49,39 +50,34 @@ def learn_rejection(model: Any, task: Task, *, seed: int = 0) -> Rejection:
     hidden = rng.permutation(fold.unseen_classes)
     withheld = hidden[: len(hidden) // 2] if len(hidden) > 1 else rng.permutation(fold.seen_classes)[:1]
     known = fold.restricted(np.setdiff1d(np.arange(len(fold.semantics)), withheld))
-    twin = _twin(model).set_params(candidates=fold.candidates)
+    twin = _unfitted_copy(model).set_params(candidates=fold.candidates)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         twin.fit(known.X, known.y, semantics=known.semantics)
-    members = _confidences(twin, np.concatenate([known.X[known.asked], known.later]))
-    strangers = _confidences(twin, _rows_of(fold, withheld))
-    threshold, kept, refused = best_threshold(members, strangers)
-    sizes = len(np.setdiff1d(hidden, withheld)), len(withheld), len(members), len(strangers)
-    return Rejection(threshold, area_under_curve(members, strangers), kept, refused, *sizes)
+    of_known = _confidences(twin, np.concatenate([known.X[known.asked], known.later]))
+    of_unknown = _confidences(twin, _rows_of(fold, withheld))
+    threshold, kept, rejected = best_threshold(of_known, of_unknown)
+    is_known = np.repeat([True, False], [len(of_known), len(of_unknown)])
+    auroc = float(area_under_curve(np.concatenate([of_known, of_unknown]), is_known))
+    sizes = len(np.setdiff1d(hidden, withheld)), len(withheld), len(of_known), len(of_unknown)
+    return Rejection(threshold, auroc, kept, rejected, *sizes)
 
 
-def _twin(model: Any) -> Any:
+def _unfitted_copy(model: Any) -> Any:
     """The same method unfitted; a model that it went on from knows the withheld classes, so it starts afresh."""
     twin = clone(model)
     return twin.set_params(init="means") if hasattr(getattr(twin, "init", None), "fit") else twin
 
 
-def area_under_curve(members: Array, strangers: Array) -> float:
-    """P(member > stranger) + P(equal) / 2, by ranks."""
-    ranks = rankdata(np.concatenate([members, strangers]))[: len(members)].sum()
-    n, m = len(members), len(strangers)
-    return float((ranks - n * (n + 1) / 2) / (n * m))
-
-
-def best_threshold(members: Array, strangers: Array) -> tuple[float, float, float]:
-    """(t, kept, refused): the t for which the shares of members >= t and of strangers < t add up to most."""
-    values = np.unique(np.concatenate([members, strangers]))
-    kept = 1 - np.searchsorted(np.sort(members), values) / len(members)
-    refused = np.searchsorted(np.sort(strangers), values) / len(strangers)
-    best = int((kept + refused).argmax())
+def best_threshold(of_known: Array, of_unknown: Array) -> tuple[float, float, float]:
+    """(t, kept, rejected): the t for which the shares of known samples >= t and unknown ones < t add up to most."""
+    values = np.unique(np.concatenate([of_known, of_unknown]))
+    kept = 1 - np.searchsorted(np.sort(of_known), values) / len(of_known)
+    rejected = np.searchsorted(np.sort(of_unknown), values) / len(of_unknown)
+    best = int((kept + rejected).argmax())
     # Between two samples, so that rounding does not decide about the one that sits on the border.
     threshold = (values[best] + values[best - 1]) / 2 if best else values[best]
-    return float(threshold), float(kept[best]), float(refused[best])
+    return float(threshold), float(kept[best]), float(rejected[best])
 
 
 def _confidences(model: Any, rows: Array) -> Array:

@@ -14,7 +14,8 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from superproto.errors import UserError
-from superproto.estimator.base import NEGLIGIBLE, ZeroShotEstimator, ask_chunk, taken
+from superproto.estimator.base import NEGLIGIBLE, ZeroShotEstimator, ask_chunk
+from superproto.estimator.calibration import label_uncertainty, labeled_sharpness
 from superproto.estimator.validation import Problem
 from superproto.hpl.checkpoint import Checkpoint, signature
 from superproto.hpl.composition import build_objective, class_shares, scoring
@@ -31,13 +32,11 @@ from superproto.hpl.start import continue_from, first_state, possible_starts
 from superproto.hpl.uncertainty import Uncertainty, choose_informative, measure_uncertainty
 from superproto.hpl.user_warnings import warn_user
 from superproto.hpl.weights import choose_weights
-from superproto.samples.centering import fit_their_texts
-from superproto.samples.chunks import Array, ArrayRows, gather, rows_of
+from superproto.samples.centering import match_own_descriptions
+from superproto.samples.chunks import Array, ArrayRows, gather, rows_at, rows_of
 from superproto.samples.progress import print_line, with_progress
 from superproto.samples.whitened import WhitenedSamples, fold
 
-# The doubt about a label that was found is never 0: that marks a given one.
-LEAST = float(np.finfo(np.float64).tiny)
 PUBLISHED: dict[str, Any] = {
     "omega": 0.5,
     "max_iter": 100,
@@ -291,7 +290,7 @@ class HPL(ZeroShotEstimator):
         rows = [row_of[name] for name in self.transduction_[asked].tolist()]
         return asked[choose_informative(np.unique(rows, return_inverse=True)[1], self.doubt_[asked], n)]
 
-    def _score(self, X: Array) -> Array:
+    def _score_rows(self, X: Array) -> Array:
         """(N, C) <x, p_j>, stretched, plus each class's advantage; in float64, so that no chunking changes a label."""
         return self._class_scores(WhitenedSamples(ArrayRows(X, dtype=np.float64), self.metric_))
 
@@ -303,9 +302,6 @@ class HPL(ZeroShotEstimator):
             own = scores[:, self.prototype_classes_ == j] / self.temperature_
             scores[:, j] = self.temperature_ * logsumexp(own, axis=1)
         return scores[:, :n_classes]
-
-    def _score_rows(self, X: Array) -> Array:
-        return self._score(X)
 
     def _portable(self) -> HPL:
         """With the metric folded into the prototypes, once for all chunks."""
@@ -319,32 +315,33 @@ class HPL(ZeroShotEstimator):
     def _in_one_space(self, X: Any, problem: Problem) -> bool:
         """Descriptions have as many numbers as features, and labeled samples are like their own."""
         known = np.flatnonzero(~problem.asked)
-        return self._is_shared(problem) and fit_their_texts(taken(X, known), problem.labels[known], problem.semantics)
+        return self._is_shared(problem) and match_own_descriptions(
+            rows_at(X, known), problem.labels[known], problem.semantics
+        )
 
     def _store_answers(self, X: Any, problem: Problem, found: Uncertainty | None) -> None:
         """Labels, probabilities and uncertainty; ``found`` is None where the assignment is hard."""
         if found is None:
-            found = Uncertainty(self._fit_sharpness(X, problem), np.zeros(problem.n_classes))
+            found = Uncertainty(labeled_sharpness(self._score_rows, X, problem), np.zeros(problem.n_classes))
         self.sharpness_, self.class_doubt_ = found.sharpness, found.by_class
         labels = self._label_pool(X, problem)
         self.doubt_ = self._doubt_of_samples(problem, labels)
 
     def _doubt_of_samples(self, problem: Problem, labels: Array) -> Array:
-        """(N,) 1 - c P(label) P(the label's class was found); 0 where the label was given.
-
-        c makes the mean that of P(label), which is blunted by the classes' doubt already.
-        """
-        sure = self.label_distributions_.max(axis=1)
-        sure = sure.toarray().ravel() if sparse.issparse(sure) else sure
-        both, asked = sure * (1 - self.class_doubt_[labels]), problem.asked
-        both *= sure[asked].sum() / max(float(both[asked].sum()), LEAST)
-        return np.where(asked, np.clip(1 - both, LEAST, 1.0), 0.0)
+        """(N,) ``label_uncertainty``; 0 where the label was given."""
+        likely = self.label_distributions_.max(axis=1)
+        likely = likely.toarray().ravel() if sparse.issparse(likely) else likely
+        doubt, asked = np.zeros(len(labels)), problem.asked
+        doubt[asked] = label_uncertainty(likely[asked], self.class_doubt_[labels[asked]])
+        return doubt
 
     def _pool_answers(self, X: Any, problem: Problem, dense: bool) -> tuple[Array, Any]:
         """Chunk by chunk, so that no (N, C) array but the answer itself is formed."""
         pool = rows_of(X, np.flatnonzero(problem.asked), dtype=np.float64)
-        ask = partial(ask_chunk, model=self._portable(), question="_doubt" if dense else "_sparse_doubt")
-        (labels, *doubt), _ = gather(pool.visit(ask), strung=2 if dense else 4)
+        ask = partial(
+            ask_chunk, model=self._portable(), answer=type(self)._doubt if dense else type(self)._sparse_doubt
+        )
+        (labels, *doubt), _ = gather(pool.visit(ask), concatenated=2 if dense else 4)
         if dense:
             return labels, doubt[0]
         counts, columns, values = doubt
@@ -352,7 +349,7 @@ class HPL(ZeroShotEstimator):
         return labels, sparse.csr_array((values, columns, starts), shape=(len(labels), problem.n_classes))
 
     def _doubt(self, X: Array) -> tuple[Array, Array]:
-        scores = self._masked(self._score(X))
+        scores = self._masked(self._score_rows(X))
         return scores.argmax(axis=1), self._distributions(scores)
 
     def _sparse_doubt(self, X: Array) -> tuple[Array, Array, Array, Array]:

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from scipy import linalg
 
+from superproto.estimator.kernel_ridge import regularized, solve_ridge
 from superproto.hpl.fit_data import FitData
 from superproto.hpl.objective.sphere import normalized
 from superproto.samples.chunks import Array
@@ -90,9 +91,7 @@ def predict_all(data: FitData, unit: bool, ridge: float) -> Array:
 
 def predict_prototypes(A_known: Array, P_known: Array, A_asked: Array, ridge: float = PROTOTYPE_RIDGE) -> Array:
     """Kernel ridge from descriptions to prototypes: A_u A_s' (A_s A_s' + ridge tr(A_s A_s') / m I)^-1 P_s."""
-    kernel = A_known @ A_known.T
-    kernel[np.diag_indices_from(kernel)] += ridge * np.trace(kernel) / len(kernel)
-    return np.asarray((A_asked @ A_known.T) @ linalg.solve(kernel, P_known, assume_a="pos", check_finite=False))
+    return np.asarray((A_asked @ A_known.T) @ solve_ridge(A_known @ A_known.T, P_known, ridge))
 
 
 def predict_left_out(A_known: Array, P_known: Array, ridge: float = PROTOTYPE_RIDGE) -> Array:
@@ -103,6 +102,4 @@ def predict_left_out(A_known: Array, P_known: Array, ridge: float = PROTOTYPE_RI
 
 def inverse_kernel(A: Array, ridge: float) -> Array:
     """(C, C) the inverse of A A' + r I, r = ridge * mean diagonal: how strongly descriptions relate two classes."""
-    kernel = A @ A.T
-    kernel[np.diag_indices_from(kernel)] += ridge * np.trace(kernel) / len(kernel)
-    return np.asarray(linalg.inv(kernel, check_finite=False))
+    return np.asarray(linalg.inv(regularized(A @ A.T, ridge), check_finite=False))

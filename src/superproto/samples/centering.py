@@ -11,10 +11,10 @@ import warnings
 
 import numpy as np
 
-from superproto.samples.chunks import Array, ChunkedRows, add_up, gather
-from superproto.samples.kernels import as_they_are, row_lengths, unit_rows, unit_sum
+from superproto.samples.chunks import UNLABELED, Array, ChunkedRows, add_up, in_memory
+from superproto.samples.kernels import row_lengths, sums_by_class, unit_rows, unit_sum
 from superproto.samples.whitened import evenly_spread_rows
-from superproto.samples.whitening import Metric, sum_by_class
+from superproto.samples.whitening import Metric
 
 # A few numbers are learned from them.
 GAP_ROWS = 20_000
@@ -37,12 +37,11 @@ def center_metric(rows: ChunkedRows, semantics: Array, allowed: Array) -> Metric
     (total,) = add_up(rows.visit(unit_sum))
     mean = total / max(rows.n_rows, 1)
     some = rows.select(evenly_spread_rows(rows.n_rows, GAP_ROWS), np.float64)
-    (taken,), _ = gather(some.visit(as_they_are), strung=1)
-    X, A = unit_rows(taken), center_descriptions(semantics, centered=True)[allowed]
+    X, A = unit_rows(in_memory(some)), center_descriptions(semantics, centered=True)[allowed]
     if has_structure(X - mean, A):
         return Metric(mean=mean - mean_shift(X, mean, A))
     _warn_of_one_class(rows.n_rows)
-    return Metric(mean=mean - _pull_on_mean(X, X @ unit_rows(semantics[allowed]).T, A))
+    return Metric(mean=mean - _shift_by_classes(X, X @ unit_rows(semantics[allowed]).T, A))
 
 
 def mean_shift(X: Array, mean: Array, A: Array) -> Array:
@@ -54,7 +53,7 @@ def mean_shift(X: Array, mean: Array, A: Array) -> Array:
     found = np.zeros_like(mean)
     for _ in range(GAP_ROUNDS):
         centered = X - mean + found
-        found = _pull_on_mean(centered, centered @ A.T, A)
+        found = _shift_by_classes(centered, centered @ A.T, A)
     return found
 
 
@@ -70,23 +69,25 @@ def has_structure(centered: Array, A: Array) -> bool:
     return bool(len(more) > 1 and more.mean() * np.sqrt(len(more)) > STRUCTURE * more.std())
 
 
-def fit_their_texts(X: Array, labels: Array, semantics: Array) -> bool:
-    """Whether means of labeled rows are more like their classes' descriptions than the others', beyond chance.
+def match_own_descriptions(X: Array, labels: Array, descriptions: Array) -> bool:
+    """Whether class means of the rows are more like their own descriptions than the others', beyond chance.
 
-    Attributes may happen to be as many as features. With fewer than three labeled classes nothing speaks against it.
+    Then descriptions live in the space of the features, as text vectors do beside image vectors; attributes may just
+    happen to be as many as features. Rows with label -1 do not count. With fewer than three labeled classes nothing
+    speaks against a common space.
     """
-    classes, rows = np.unique(labels, return_inverse=True)
+    known = labels != UNLABELED
+    classes, rows = np.unique(labels[known], return_inverse=True)
     if len(classes) < 3:
         return True
-    means = np.zeros((len(classes), X.shape[1]))
-    sum_by_class(unit_rows(X.astype(np.float64)), rows, means)
+    means = sums_by_class(unit_rows(X[known].astype(np.float64)), rows, np.ones(len(rows)), len(classes))
     means /= np.bincount(rows)[:, None]
-    likeness = unit_rows(means - means.mean(axis=0)) @ center_descriptions(semantics[classes], centered=True).T
+    likeness = unit_rows(means - means.mean(axis=0)) @ center_descriptions(descriptions[classes], centered=True).T
     others = likeness[~np.eye(len(classes), dtype=bool)]
     return bool(np.diag(likeness).mean() - others.mean() > STRUCTURE * others.std() / np.sqrt(len(classes)))
 
 
-def _pull_on_mean(X: Array, scores: Array, A: Array) -> Array:
+def _shift_by_classes(X: Array, scores: Array, A: Array) -> Array:
     labels = scores.argmax(axis=1)
     signal = max(LEAST_SIGNAL, float(np.einsum("ij,ij->i", X, A[labels]).mean()))
     return signal * (A[labels].mean(axis=0) - A.mean(axis=0))

@@ -1,7 +1,7 @@
 """READ: visit the rows of a sample array a chunk at a time.
 
 This is the only place that knows how samples are stored. Everything that is ever computed from samples is a function of
-one chunk whose results are either added up or strung together, so a backend has a single method to offer:
+one chunk whose results are either added up or concatenated, so a backend has a single method to offer:
 :meth:`ChunkedRows.visit`. Such a function is a ``functools.partial`` of a function in
 :mod:`superproto.samples.kernels`; the small arrays bound in it travel once per pass, to every worker or to the device.
 """
@@ -18,6 +18,9 @@ from superproto.errors import UserError
 from superproto.samples.timing import span
 
 Array = NDArray[Any]
+UNLABELED = -1
+# Beyond it the square of a float32 number is infinite.
+LARGEST = 1e15
 CHUNK_BYTES = 32 * 2**20
 # Rows that every pass would have to gather or convert anew are kept from the third pass on, up to this size.
 KEPT_BYTES = 256 * 2**20
@@ -105,7 +108,7 @@ def unreadable(number: int, start: int, stop: int, error: BaseException) -> User
 
 
 def rows_of(X: Any, index: Array | None = None, dtype: DTypeLike | None = None) -> ChunkedRows:
-    """Rows of an array, or of what is already :class:`Rows`: all, or those of an ascending index."""
+    """Rows of an array, or of what is already :class:`ChunkedRows`: all, or those of an ascending index."""
     if hasattr(X, "visit"):
         chosen: ChunkedRows = X.select(index, dtype)
         return chosen
@@ -114,35 +117,45 @@ def rows_of(X: Any, index: Array | None = None, dtype: DTypeLike | None = None) 
 
 def add_up(results: Iterator[tuple[Any, ...]]) -> tuple[Any, ...]:
     """Sum each component over the chunks, in float64."""
-    return gather(results, strung=0)[1]
+    return gather(results, concatenated=0)[1]
 
 
-def gather(results: Iterator[tuple[Any, ...]], strung: int) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
-    """String the first components together over the chunks; sum the others in float64.
+def gather(results: Iterator[tuple[Any, ...]], concatenated: int) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
+    """Concatenate the first components over the chunks, so many of them; sum the others in float64.
 
     A backend whose chunks are far away returns results that do this themselves, near the chunks.
     """
     with span("passes"):
-        return _gathered(results, strung)
+        return _gathered(results, concatenated)
 
 
-def _gathered(results: Iterator[tuple[Any, ...]], strung: int) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
+def _gathered(results: Iterator[tuple[Any, ...]], concatenated: int) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
     if hasattr(results, "gather"):
-        remote: tuple[tuple[Array, ...], tuple[Any, ...]] = results.gather(strung)
+        remote: tuple[tuple[Array, ...], tuple[Any, ...]] = results.gather(concatenated)
         return remote
-    lists: list[list[Array]] = [[] for _ in range(strung)]
+    lists: list[list[Array]] = [[] for _ in range(concatenated)]
     total: list[Any] = []
     for result in results:
         for found, part in zip(lists, result):
             found.append(part)
         if not total:
-            total = [np.array(part, dtype=np.float64) for part in result[strung:]]
+            total = [np.array(part, dtype=np.float64) for part in result[concatenated:]]
         else:
-            for accumulated, part in zip(total, result[strung:]):
+            for accumulated, part in zip(total, result[concatenated:]):
                 accumulated += part
     return tuple(np.concatenate(found) if found else np.zeros(0) for found in lists), tuple(total)
 
 
-UNLABELED = -1
-# Beyond it the square of a float32 number is infinite.
-LARGEST = 1e15
+def unchanged(chunk: Array) -> tuple[Array]:
+    """The rows themselves."""
+    return (chunk,)
+
+
+def in_memory(rows: ChunkedRows) -> Array:
+    """All rows in one array."""
+    return gather(rows.visit(unchanged), concatenated=1)[0][0]
+
+
+def rows_at(X: Any, index: Array) -> Array:
+    """The rows of an ascending index, in memory; those of an array as they are."""
+    return X[index] if isinstance(X, np.ndarray) else in_memory(rows_of(X, index))

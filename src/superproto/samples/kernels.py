@@ -6,12 +6,25 @@ are written in the array API, which NumPy, torch and CuPy share; ``like`` brings
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from scipy import sparse
 
 from superproto.samples.chunks import LARGEST, UNLABELED, Array
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+
+def progress_label(words: str) -> Callable[[Kernel], Kernel]:
+    """Declare what a pass with this kernel is called in lines about its progress."""
+
+    def declare(kernel: Kernel) -> Kernel:
+        cast(Any, kernel).progress_label = words
+        return kernel
+
+    return declare
 
 
 def namespace(chunk: Any) -> Any:
@@ -82,13 +95,13 @@ def negative(chunk: Array) -> tuple[Any]:
     return (int(bool(namespace(chunk).any(chunk < 0))),)
 
 
-def of_roots(chunk: Array, *aligned: Any, function: Any) -> tuple[Any, ...]:
+def on_square_roots(chunk: Array, *aligned: Any, function: Any) -> tuple[Any, ...]:
     """What a function says of the square roots of the rows; what is below zero counts as zero."""
-    found: tuple[Any, ...] = function(rooted(chunk), *aligned)
+    found: tuple[Any, ...] = function(square_roots(chunk), *aligned)
     return found
 
 
-def rooted(chunk: Array) -> Array:
+def square_roots(chunk: Array) -> Array:
     """Square roots, entry by entry."""
     if isinstance(chunk, np.ndarray):
         # Every pass takes them: one new array instead of two.
@@ -98,11 +111,7 @@ def rooted(chunk: Array) -> Array:
     return xp.sqrt(xp.clip(chunk, 0, None))
 
 
-def as_they_are(chunk: Array) -> tuple[Array]:
-    """The rows themselves."""
-    return (chunk,)
-
-
+@progress_label("whitening")
 def moments(chunk: Array, labels: Array, *, n_classes: int) -> tuple[Array, Array, Array, Array]:
     """Of unit rows: class sums (C, d), class counts (C,), the sum of unlabeled rows (d,), X'X of the labeled (d, d)."""
     xp, rows = namespace(chunk), unit_rows(chunk)
@@ -131,6 +140,7 @@ def unit_sum(chunk: Array) -> tuple[Array]:
     return (xp.sum(unit_rows(chunk), axis=0, dtype=xp.float64),)
 
 
+@progress_label("lengths of rows")
 def lengths(chunk: Array, *, metric: Any) -> tuple[Array, Array]:
     """(N,) s = 1 / (|x| n) and b = 1 / n, n the length of the unit row seen through the metric."""
     norms = row_lengths(chunk)
@@ -146,7 +156,7 @@ def _inverse(lengths: Array) -> Array:
     return xp.where(lengths > tiny, 1 / xp.clip(lengths, tiny, None), lengths * 0)
 
 
-def seen_through(chunk: Array, scale: Array, shift: Array, *, metric: Any) -> tuple[Array]:
+def apply_scaled_metric(chunk: Array, scale: Array, shift: Array, *, metric: Any) -> tuple[Array]:
     """The rows themselves in the metric, W' (s x - b mean)."""
     rows = chunk * like(scale, chunk)[:, None]
     if metric.mean is not None:
@@ -154,6 +164,7 @@ def seen_through(chunk: Array, scale: Array, shift: Array, *, metric: Any) -> tu
     return (metric.forward(rows),)
 
 
+@progress_label("Gram matrix")
 def second_moment(chunk: Array, scale: Array, shift: Array) -> tuple[Array, Array]:
     """sum s^2 x x' (d, d) and sum s b x (d,)."""
     rows = chunk * like(scale, chunk)[:, None]

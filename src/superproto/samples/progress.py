@@ -1,4 +1,4 @@
-"""SAY how a long fit is getting on: lines on standard error about passes that take seconds, and about iterations."""
+"""READ: report the progress of a long fit in lines on standard error."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from numpy.typing import DTypeLike
 from superproto.samples.chunks import Array, ChunkedRows, rows_of
 
 SECONDS_BETWEEN_LINES = 5.0
-_WORDS = {"moments": "whitening", "lengths": "lengths of rows", "second_moment": "Gram matrix", "ask_chunk": "labels"}
 
 
 class ProgressRows:
-    """Rows that tell how much of a pass is done and how long the rest will take."""
+    """Rows that report how much of a pass is done and how long the rest will take."""
 
     def __init__(self, rows: ChunkedRows) -> None:
         self.rows = rows
@@ -34,7 +33,7 @@ class ProgressRows:
     def _visit(self, function: Callable[..., tuple[Any, ...]], *aligned: Array) -> Iterator[tuple[Any, ...]]:
         # A device brings what is bound in a partial to itself, so the function must stay one.
         inner, bound = (function.func, function.keywords) if isinstance(function, partial) else (function, {})
-        name = _WORDS.get(_innermost(function).__name__, "pass")
+        name = getattr(_innermost(function), "progress_label", "pass")
         start = told = perf_counter()
         done = 0
 
@@ -61,7 +60,7 @@ def _innermost(function: Any) -> Any:
 
 
 def with_progress(X: Any) -> ProgressRows:
-    """An array or rows, with a voice."""
+    """An array or rows whose passes report their progress."""
     return ProgressRows(rows_of(X))
 
 

@@ -1,4 +1,4 @@
-"""ASK: all that a solver may want to know of samples, which is two things: ``gram`` and ``assign``.
+"""READ: whitened samples: the Gram matrix, class sums, scores and assignments, computed chunk by chunk.
 
 Samples are seen through a metric, x~ = W' (s x - b mean): unit rows, centered, whitened, unit rows again. Nothing of
 size (N, d) is formed for that. The map is folded into the prototypes before a pass and into the sums after it; what is
@@ -64,7 +64,7 @@ class WhitenedSamples:
         if self.n == 0:
             return np.zeros(0), np.zeros(0)
         metric = self.metric.at(self.rows.dtype)
-        (scale, shift), _ = gather(self.rows.visit(partial(kernels.lengths, metric=metric)), strung=2)
+        (scale, shift), _ = gather(self.rows.visit(partial(kernels.lengths, metric=metric)), concatenated=2)
         return scale, shift
 
     def some(self, index: Array) -> WhitenedSamples:
@@ -102,8 +102,8 @@ class WhitenedSamples:
         """X~ itself (N, d), for the case N < d, where it is the smaller matrix."""
         if self.n == 0:
             return np.zeros((0, self.dimension))
-        see = partial(kernels.seen_through, metric=self.metric.at(self.rows.dtype))
-        return gather(self.rows.visit(see, self.scale, self.shift), strung=1)[0][0]
+        see = partial(kernels.apply_scaled_metric, metric=self.metric.at(self.rows.dtype))
+        return gather(self.rows.visit(see, self.scale, self.shift), concatenated=1)[0][0]
 
     def class_sums(self, labels: Array, n_classes: int) -> tuple[Array, Array]:
         """Counts (C,) and sums (C, d) of the samples of each class, for labels that are known."""
@@ -124,19 +124,19 @@ class WhitenedSamples:
         if self.n == 0:
             return Assignment(np.zeros(0, dtype=np.int64), np.zeros(len(bias)), np.zeros_like(prototypes), 0.0)
         own = np.zeros(len(bias)) if own is None else own
-        remember = temperature > 0 and self._may_remember(prototypes)
+        remember = temperature > 0 and self._fits_cache(prototypes)
         if remember and not with_sums:
-            masses, value = self._remembered(prototypes, bias, temperature).answer(bias, own)
+            masses, value = self._cached_scores(prototypes, bias, temperature).answer(bias, own)
             return Assignment(np.zeros(0, dtype=np.int64), masses, np.zeros(prototypes.shape), value)
         # Far away, a product with X is cheaper than sending it the exponentials.
         if remember and not getattr(self.rows, "far", False):
-            found = self._visit_with(self._remembered(prototypes, bias, temperature), bias, own)
+            found = self._visit_cached(self._cached_scores(prototypes, bias, temperature), bias, own)
         else:
             small: dict[str, Any] = {**self._folded(prototypes), "bias": bias, "with_sums": with_sums}
             soft = partial(kernels.soft, temperature=temperature, own=own, **small)
             ask = soft if temperature else partial(kernels.hard, **small)
             found = self.rows.visit(ask, self.scale, self.shift)
-        (labels,), (masses, value, *sums) = gather(found, strung=1)
+        (labels,), (masses, value, *sums) = gather(found, concatenated=1)
         return Assignment(
             labels, masses, self._into_metric(*sums) if sums else np.zeros(prototypes.shape), float(value)
         )
@@ -146,16 +146,16 @@ class WhitenedSamples:
         if self.n == 0:
             return np.zeros((0, len(prototypes)))
         ask = partial(kernels.scores, **self._folded(prototypes, folded))
-        return gather(self.rows.visit(ask, self.scale, self.shift), strung=1)[0][0]
+        return gather(self.rows.visit(ask, self.scale, self.shift), concatenated=1)[0][0]
 
     def _folded(self, prototypes: Array, known: Folded | None = None) -> dict[str, Array]:
         rows, offset = fold(self.metric, prototypes) if known is None else known
         return {"folded": rows.astype(self.rows.dtype), "offset": offset}
 
-    def _may_remember(self, prototypes: Array) -> bool:
+    def _fits_cache(self, prototypes: Array) -> bool:
         return 2 * self.n * len(prototypes) * self.rows.dtype.itemsize <= SCORE_CACHE_BYTES
 
-    def _remembered(self, prototypes: Array, bias: Array, temperature: float) -> _ScoreCache:
+    def _cached_scores(self, prototypes: Array, bias: Array, temperature: float) -> _ScoreCache:
         """Scores for as long as the prototypes stay the same object, with exponentials near the current biases."""
         cache = self._cache
         if cache is None or cache.prototypes is not prototypes or cache.temperature != temperature:
@@ -164,7 +164,7 @@ class WhitenedSamples:
         cache.center(bias)
         return cache
 
-    def _visit_with(self, kernel: _ScoreCache, bias: Array, own: Array) -> Any:
+    def _visit_cached(self, kernel: _ScoreCache, bias: Array, own: Array) -> Any:
         factor = kernel.factor(bias)
         ask = partial(kernels.soft_sums, factor=factor, temperature=kernel.temperature, own=own, with_sums=True)
         # What the factor leaves out of its exponent belongs to every row's top.

@@ -8,7 +8,7 @@ twice the products. No test label is used: unlabeled rows (label -1) enter the m
 what this does to real features.
 
 Features that are never negative (counts, histograms, what comes out of a ReLU) are heavy-tailed: a few large values
-make a row's direction. Their square roots are rounder; estimators take these first (:func:`roots_help`).
+make a row's direction. Their square roots are rounder; estimators take these first (:func:`is_nonnegative`).
 """
 
 from __future__ import annotations
@@ -23,16 +23,15 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy import linalg
 
-from superproto.samples.chunks import KEPT_BYTES, UNLABELED, Array, ArrayRows, ChunkedRows, add_up, gather
+from superproto.samples.chunks import KEPT_BYTES, UNLABELED, Array, ArrayRows, ChunkedRows, add_up, in_memory
 from superproto.samples.kernels import (
-    as_they_are,
     labeled_unit_rows,
     like,
     moments,
     namespace,
     negative,
-    of_roots,
-    rooted,
+    on_square_roots,
+    square_roots,
     sums_by_class,
     unit_rows,
     unit_sum,
@@ -87,7 +86,7 @@ class Metric:
         if not self.root:
             return rows
         if isinstance(rows, ArrayRows) and 0 < rows.n_rows * rows.n_columns * rows.dtype.itemsize <= KEPT_BYTES:
-            return ArrayRows(gather(RootRows(rows).visit(as_they_are), strung=1)[0][0], chunk_rows=rows.chunk_rows)
+            return ArrayRows(in_memory(RootRows(rows)), chunk_rows=rows.chunk_rows)
         return RootRows(rows)
 
     def at(self, dtype: DTypeLike) -> Metric:
@@ -116,13 +115,13 @@ class RootRows:
         self.far = getattr(rows, "far", False)
 
     def visit(self, function: Callable[..., tuple[Any, ...]], *aligned: Array) -> Iterator[tuple[Any, ...]]:
-        return self.rows.visit(partial(of_roots, function=function), *aligned)
+        return self.rows.visit(partial(on_square_roots, function=function), *aligned)
 
     def select(self, index: Array | None = None, dtype: DTypeLike | None = None) -> RootRows:
         return RootRows(self.rows.select(index, dtype))
 
 
-def roots_help(rows: ChunkedRows) -> bool:
+def is_nonnegative(rows: ChunkedRows) -> bool:
     """No value is below zero: then square roots come first."""
     (below,) = add_up(rows.visit(negative))
     return not below
@@ -181,19 +180,13 @@ def natural_shrinkage(labels: Array, n_columns: int) -> float:
     return n_columns / max(1, len(known) - len(np.unique(known)))
 
 
-def sum_by_class(rows: Array, labels: Array, sums: Array) -> None:
-    """sums[j] += the rows with label j."""
-    sums += sums_by_class(rows, labels, np.ones(len(rows)), len(sums))
-
-
 def _thin_metric(rows: ChunkedRows, labels: Array, n_classes: int, shrinkage: float) -> Metric:
     """The same metric when there are fewer labeled rows than features: no (d, d) matrix is formed."""
     parts = [part for (part,) in rows.visit(labeled_unit_rows, labels != UNLABELED)]
     (total,) = add_up(rows.visit(unit_sum))
     mean = total / max(rows.n_rows, 1)
     marked, known = np.concatenate(parts).astype(np.float64), labels[labels != UNLABELED]
-    sums = np.zeros((n_classes, rows.n_columns))
-    sum_by_class(marked, known, sums)
+    sums = sums_by_class(marked, known, np.ones(len(marked)), n_classes)
     counts = np.bincount(known, minlength=n_classes)
     if _is_degenerate(counts):
         _warn_fallback()
@@ -233,7 +226,7 @@ def _warn_fallback() -> None:
 
 def apply_metric(metric: Metric, chunk: Array) -> Array:
     """(root ->) unit -> center -> map -> unit, for a chunk of rows."""
-    rows = unit_rows(rooted(chunk) if metric.root else chunk)
+    rows = unit_rows(square_roots(chunk) if metric.root else chunk)
     if metric.mean is not None:
         rows -= like(metric.mean, rows)
     return unit_rows(metric.forward(rows))

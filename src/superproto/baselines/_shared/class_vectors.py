@@ -6,10 +6,9 @@ vectors. Elsewhere the prototypes are: class means for seen classes, kernel ridg
 
 from __future__ import annotations
 
-import numpy as np
-
-from superproto.baselines._shared.predicted_prototypes import RIDGE, class_means, start_prototypes, unit_semantics
+from superproto.baselines._shared.predicted_prototypes import RIDGE, start_prototypes, unit_semantics
 from superproto.estimator.validation import Problem
+from superproto.samples.centering import match_own_descriptions
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 from superproto.samples.whitening import Metric
@@ -23,20 +22,13 @@ def class_vectors(X: Array, problem: Problem, metric: Metric, ridge: float = RID
 
 
 def shares_space(X: Array, problem: Problem, metric: Metric) -> bool:
-    """Whether descriptions have the length of features and most seen class means are nearest to their own description.
+    """Whether descriptions have the length of features and seen classes are like their own; see ``samples.centering``.
 
-    Without seen classes the length decides. A gap between the modalities shifts all descriptions alike, so both sides
-    are centered before they are compared.
+    Without seen classes the length decides.
     """
     if not problem.described or problem.semantics.shape[1] != X.shape[1]:
         return False
-    if not problem.seen.any():
-        return True
-    descriptions = in_metric(problem.semantics, metric)
-    means = class_means(X, problem.labels, problem.n_classes)[problem.seen]
-    center = descriptions.mean(axis=0)
-    cosines = unit_rows(means - means.mean(axis=0) * (len(means) > 1)) @ unit_rows(descriptions - center).T
-    return bool(np.mean(cosines.argmax(axis=1) == np.flatnonzero(problem.seen)) > 0.5)
+    return match_own_descriptions(X, problem.labels, in_metric(problem.semantics, metric))
 
 
 def in_metric(descriptions: Array, metric: Metric) -> Array:

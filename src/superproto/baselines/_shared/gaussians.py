@@ -102,7 +102,7 @@ def seen_gaussians(X: Array, problem: Problem, floor: float) -> tuple[Array, Arr
 
 
 def labeled_moments(X: Array, problem: Problem) -> Moments:
-    """What the labeled rows put into each candidate class."""
+    """Moments of the labeled rows of the candidate classes, summed in the precision of X; 0 for unseen classes."""
     sums, counts = labeled_class_sums(X, problem.labels, problem.n_classes)
     squares, _ = labeled_class_sums(X * X, problem.labels, problem.n_classes)
     return Moments(*(part[problem.allowed] for part in (counts, sums, squares)))

@@ -17,6 +17,7 @@ from superproto.baselines._shared.class_vectors import class_vectors
 from superproto.baselines._shared.predicted_prototypes import KERNELS
 from superproto.baselines.base import Baseline
 from superproto.errors import UserError
+from superproto.estimator.conjugate_gradient import conjugate_gradient
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array, chunk_length
 from superproto.samples.kernels import unit_rows
@@ -68,22 +69,14 @@ def normalized_graph(graph: sparse.csr_matrix) -> sparse.csr_matrix:
 def spread_labels(
     graph: sparse.csr_matrix, seeds: Array, alpha: float, tol: float = 1e-8, max_iter: int = 1000
 ) -> Array:
-    """F = (1 − α)(I − αS)⁻¹ Y, S symmetric with eigenvalues in [−1, 1]: conjugate gradients, all columns at once."""
-    right = (1 - alpha) * np.asarray(seeds, dtype=np.float64)
-    solution = right.copy()
-    residual = right - (solution - alpha * (graph @ solution))
-    direction, size = residual.copy(), (residual * residual).sum(axis=0)
-    goal = tol**2 * (right * right).sum(axis=0)
-    for _ in range(max_iter):
-        if (size <= goal).all():
-            break
-        image = direction - alpha * (graph @ direction)
-        step = size / np.maximum((direction * image).sum(axis=0), TINY)
-        solution += step * direction
-        residual -= step * image
-        size, before = (residual * residual).sum(axis=0), size
-        direction = residual + size / np.maximum(before, TINY) * direction
-    return solution
+    """F = (1 − α)(I − αS)⁻¹ Y, S symmetric with eigenvalues in [−1, 1]: conjugate gradients, column by column."""
+    # One layout, so that the order of the sums, and with it their rounding, does not hang on how seeds were made.
+    right = (1 - alpha) * np.ascontiguousarray(seeds, dtype=np.float64).T
+
+    def apply(rows: Array) -> Array:
+        return rows - alpha * (graph @ rows.T).T
+
+    return conjugate_gradient(right, right, apply, lambda rows: rows, tol, max_iter).T
 
 
 def row_shares(scores: Array) -> Array:
@@ -113,7 +106,7 @@ def row_groups(rows: Array) -> Array:
     return np.unique(keys, return_inverse=True)[1].ravel()
 
 
-class PoolKeeper(Baseline):
+class PoolMemory(Baseline):
     """Base of methods that keep their pool: scores are log-probabilities; ``_score_new`` answers other rows."""
 
     def _keep(self, rows: Array, probabilities: Array, problem: Problem) -> None:
@@ -160,7 +153,7 @@ def log_shares(probabilities: Array) -> Array:
     return np.log(np.maximum(probabilities, TINY))
 
 
-class OnGraph(PoolKeeper):
+class GraphPropagation(PoolMemory):
     """Class vectors first, then :meth:`_propagate` over the pool; without a pool the class vectors answer by cosine."""
 
     ridge: float
@@ -202,7 +195,7 @@ def spread_predictions(embedded: Array, scores: Array, n_neighbors: int, alpha: 
     return spread_labels(normalized_graph(graph.maximum(graph.T)), seeds / seeds.sum(axis=1, keepdims=True), alpha)
 
 
-class InCommonSpace(PoolKeeper):
+class CommonSpacePropagation(PoolMemory):
     """Rows and classes are embedded in one space; the pool's nearest classes are spread over its graph there."""
 
     alpha: float

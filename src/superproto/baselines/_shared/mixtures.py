@@ -20,9 +20,9 @@ from scipy import sparse
 from scipy.special import log_softmax, softmax
 
 from superproto.baselines._shared.class_vectors import class_vectors
-from superproto.baselines._shared.gaussians import Gaussians, Moments, log_joint
-from superproto.baselines._shared.graphs import PoolKeeper, cosine_graph, edges, log_shares, nearest_neighbors
-from superproto.baselines._shared.predicted_prototypes import KERNELS, labeled_class_sums
+from superproto.baselines._shared.gaussians import Gaussians, Moments, labeled_moments, log_joint
+from superproto.baselines._shared.graphs import PoolMemory, cosine_graph, edges, log_shares, nearest_neighbors
+from superproto.baselines._shared.predicted_prototypes import KERNELS
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
@@ -30,14 +30,6 @@ from superproto.samples.chunks import Array
 def soft_moments(X: Array, z: Array, labeled: Moments) -> Moments:
     """Moments of rows that are shared out among the classes, and of labeled ones beside them."""
     return Moments(labeled.counts + z.sum(axis=0), labeled.sums + z.T @ X, labeled.squares + z.T @ (X * X))
-
-
-def labeled_class_moments(X: Array, problem: Problem) -> Moments:
-    """Moments of the labeled rows of candidate classes; zero where seen classes are no candidates."""
-    rows, n = np.asarray(X, dtype=np.float64), problem.n_classes
-    sums, counts = labeled_class_sums(rows, problem.labels, n)
-    squares, _ = labeled_class_sums(rows * rows, problem.labels, n)
-    return Moments(*(part[problem.allowed].astype(np.float64) for part in (counts, sums, squares)))
 
 
 def log_densities(X: Array, means: Array, variances: Array) -> Array:
@@ -58,7 +50,7 @@ def mixture_objective(z: Array, density: Array, zero_shot: Array, graph: sparse.
     return float((z * (np.log(np.maximum(z, np.finfo(float).tiny)) - density - zero_shot - 0.5 * (graph @ z))).sum())
 
 
-class HeldMixture(PoolKeeper):
+class AnchoredMixture(PoolMemory):
     """The loop that both methods share; :meth:`_first` and :meth:`_refit` say what holds the Gaussians."""
 
     n_neighbors: int
@@ -95,7 +87,7 @@ class HeldMixture(PoolKeeper):
         rows = np.asarray(pool, dtype=np.float64)
         zero_shot = self._zero_shot(rows, vectors)
         z = softmax(zero_shot, axis=1)
-        labeled = labeled_class_moments(X, problem)
+        labeled = labeled_moments(np.asarray(X, dtype=np.float64), problem)
         self.means_, self.variances_ = self._first(rows, z, vectors)
         for iteration in range(self.n_iter):
             if iteration:

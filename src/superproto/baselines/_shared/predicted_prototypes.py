@@ -10,12 +10,14 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
+from superproto.estimator.kernel_ridge import solve_ridge
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
-from superproto.samples.kernels import unit_rows
-from superproto.samples.whitening import sum_by_class
+from superproto.samples.kernels import sums_by_class, unit_rows
 
 RIDGE = 0.1
+# Added to every ridge, so that a ridge of 0 leaves no singular system.
+LEAST_RIDGE = 1e-10
 KERNELS = ("linear", "rbf")
 
 
@@ -26,10 +28,8 @@ def unit_semantics(semantics: Array) -> Array:
 
 def labeled_class_sums(X: Array, labels: Array, n_classes: int) -> tuple[Array, Array]:
     """(C, d) sum of the rows of each class, in float64, and (C,) their number. Label -1 is left out."""
-    known = labels >= 0
-    sums = np.zeros((n_classes, X.shape[1]))
-    sum_by_class(X[known], labels[known], sums)
-    return sums, np.bincount(labels[known], minlength=n_classes)
+    sums = sums_by_class(X, labels, np.ones(len(X)), n_classes)
+    return sums.astype(np.float64, copy=False), np.bincount(labels[labels >= 0], minlength=n_classes)
 
 
 def class_means(X: Array, labels: Array, n_classes: int) -> Array:
@@ -70,10 +70,7 @@ def transfer_weights(A_seen: Array, A_unseen: Array, ridge: float = RIDGE, kerne
     width = median_squared_distance(A_seen)
     seen = description_kernel(A_seen, A_seen, kernel, width)
     across = description_kernel(A_unseen, A_seen, kernel, width)
-    # The tiny part keeps descriptions that are all zero, or a ridge of 0, from a singular system.
-    shift = (ridge + 1e-10) * np.trace(seen) / len(seen) + np.finfo(np.float64).tiny ** 0.5
-    system = seen + shift * np.eye(len(seen))
-    return np.asarray(linalg.solve(system, across.T, assume_a="pos", check_finite=False).T)
+    return solve_ridge(seen, across.T, ridge + LEAST_RIDGE).T
 
 
 def predict_unseen_prototypes(

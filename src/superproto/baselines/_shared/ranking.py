@@ -7,7 +7,7 @@ weighted; a weighting is a function of the (batch, classes) matrix of margins.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -59,12 +59,15 @@ def _learn_coordinates(X: Array, A_seen: Array) -> _Coordinates:
 class Ranking(LinearBaseline):
     """Mini-batch SGD with averaged iterates on a ranking loss."""
 
-    margin: float
-    learning_rate: float
-    n_epochs: int
-    batch_size: int
     _positive: ClassVar[tuple[str, ...]] = ("margin", "learning_rate", "n_epochs", "batch_size")
     _weighting: ClassVar[Weighting]
+
+    def __init__(self, margin: float, learning_rate: float, n_epochs: int, batch_size: int, *shared: Any) -> None:
+        super().__init__(*shared)
+        self.margin = margin
+        self.learning_rate = learning_rate
+        self.n_epochs = n_epochs
+        self.batch_size = batch_size
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen, A = ~problem.asked, problem.seen, unit_semantics(problem.semantics)

@@ -11,11 +11,10 @@ import struct
 import zlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from superproto.datasets.safe_files.hdf5 import is_hdf5, read_hdf5
 from superproto.errors import UserError
 from superproto.files import existing_file, expansion_limit
 from superproto.samples.chunks import Array
@@ -27,6 +26,7 @@ _CELL, _CHAR, _NUMERIC, _OPAQUE = 1, 4, range(6, 16), 17
 _COMPLEX = 0x800
 _HEADER = 128
 _PEEK = 4096
+_HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 class _Element(NamedTuple):
@@ -45,8 +45,8 @@ def read_mat(path: Path, wanted: Collection[str]) -> dict[str, Array]:
     """The wanted variables that the file has; text comes as an array of strings, everything in MATLAB's shape."""
     path = existing_file(path)
     try:
-        if is_hdf5(path):
-            return read_hdf5(path, wanted)
+        if _is_hdf5(path):
+            return _read_version_73(path, wanted)
         return _read_version_5(path.read_bytes(), wanted)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
@@ -150,3 +150,48 @@ def _value(variable: _Variable, order: str, *, inside_cell: bool = False) -> Arr
             raise UserError(f"'{variable.name}' declares shape {variable.shape}, but {len(numbers)} numbers follow.")
         return numbers.reshape(variable.shape, order="F")
     raise UserError(f"'{variable.name}' is neither numbers nor text nor a cell of text.")
+
+
+def _is_hdf5(path: Path) -> bool:
+    """MATLAB writes 512 bytes of its own before the HDF5 signature; other writers write none."""
+    with path.open("rb") as handle:
+        start = handle.read(520)
+    return start[:8] == _HDF5_SIGNATURE or start[512:520] == _HDF5_SIGNATURE
+
+
+def _read_version_73(path: Path, wanted: Collection[str]) -> dict[str, Array]:
+    """MATLAB 7.3 files are HDF5: arrays are stored transposed, text as numbers, cells as references."""
+    try:
+        import h5py
+    except ImportError:
+        raise UserError('MATLAB 7.3 files need h5py: pip install "superproto[scale]".') from None
+    with h5py.File(path, "r") as file:
+        limit = expansion_limit(path.stat().st_size)
+        # A hard link is to this very file; the others may lead to any file of the machine.
+        inside = [name for name in wanted if isinstance(file.get(name, getlink=True), h5py.HardLink)]
+        sets = {name: file[name] for name in inside if isinstance(file[name], h5py.Dataset)}
+        for name, found in sets.items():
+            if found.external or found.is_virtual:
+                raise UserError(f"'{name}' is stored in another file. Give one that holds its own data.")
+        total = sum(math.prod(found.shape or ()) * found.dtype.itemsize for found in sets.values())
+        if total > limit:
+            raise UserError(f"its variables claim {total / 2**30:.1f} GiB, as in a zip bomb. Nothing was read.")
+        return {name: _hdf5_value(file, found, name, limit) for name, found in sets.items()}
+
+
+def _hdf5_value(file: Any, found: Any, name: str, limit: int) -> Array:
+    if found.attrs.get("MATLAB_empty"):
+        return np.empty((0, 0))
+    if found.dtype.kind in "biuf":
+        return np.asarray(found[()]).T
+    if found.dtype.kind != "O":
+        raise UserError(f"'{name}' is neither numbers nor a cell of text.")
+    texts = [_hdf5_text(file, reference, name, limit) for reference in found[()].T.ravel(order="F")]
+    return np.array(texts, dtype=str).reshape(found.shape[::-1], order="F")
+
+
+def _hdf5_text(file: Any, reference: Any, name: str, limit: int) -> str:
+    target = file[reference]
+    if target.dtype.kind not in "ui" or math.prod(target.shape or ()) > min(limit, 2**16):
+        raise UserError(f"'{name}' is a cell of something else than text.")
+    return "".join(map(chr, np.asarray(target[()]).ravel()))

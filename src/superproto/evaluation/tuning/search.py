@@ -1,12 +1,12 @@
-"""CHOOSE: which point of a space to try next: Optuna's TPE where it is installed, points of a grid elsewhere.
+"""SCORE: which point of a space to try next, when to stop a trial, and the file of finished trials.
 
-A suggestion is a function of the space, the seed, the trial's number and the finished trials. Nothing else is
-remembered, so a search that was killed goes on as if it had not been.
+With Optuna, its TPE sampler suggests points and its median pruner stops trials that fall behind. Without it, points
+come from scikit-learn's grid and every trial is finished. What happens next is a function of the space, the seed and
+the finished trials, so a search that was killed goes on as if it had not been.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import os
@@ -16,11 +16,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.model_selection import ParameterGrid
 
 from superproto.errors import UserError
 from superproto.evaluation.tuning.spaces import Space, Span, grid_of
+from superproto.files import write_whole
 
 SEARCHES = ("tpe", "grid")
+# Trials on all folds, before a trial may be stopped for being below their median.
+_BEFORE_STOPPING = 4
 
 
 class Trial(NamedTuple):
@@ -39,144 +43,144 @@ class Trial(NamedTuple):
 
 def choose_search(search: str | None) -> str:
     """The named search; by default TPE if Optuna is installed, else the grid."""
-    installed = find_spec("optuna") is not None
     if search is None:
-        return "tpe" if installed else "grid"
+        return "tpe" if has_optuna() else "grid"
     if search not in SEARCHES:
         raise UserError(f"search={search!r} is not known. Give 'tpe' or 'grid'.")
-    if search == "tpe" and not installed:
+    if search == "tpe" and not has_optuna():
         raise UserError("search='tpe' needs Optuna: pip install \"superproto[tune]\". Or give search='grid'.")
     return search
 
 
-def suggest(search: str, space: Space, past: Sequence[Trial], number: int, seed: int) -> dict[str, Any] | None:
-    """The parameters of trial ``number`` (1 is the first after the default); None when the grid is exhausted."""
-    return _by_tpe(space, past, number, seed) if search == "tpe" else _by_grid(space, number, seed)
+def has_optuna() -> bool:
+    """Whether the optional package is installed."""
+    return find_spec("optuna") is not None
 
 
-def _by_grid(space: Space, number: int, seed: int) -> dict[str, Any] | None:
-    """The points of the grid in an order drawn by the seed, each once."""
-    grid = grid_of(space)
-    size = math.prod(len(values) for values in grid.values())
-    if number > size:
+def grid_point(space: Space, number: int, seed: int) -> dict[str, Any] | None:
+    """Point ``number`` (from 1) of the space's grid in an order drawn by the seed, each once; None beyond the last."""
+    points = ParameterGrid(grid_of(space))
+    if number > len(points):
         return None
-    place = _permuted(number - 1, size, seed)
-    chosen = {}
-    for name, values in grid.items():
-        place, at = divmod(place, len(values))
-        chosen[name] = values[at]
-    return chosen
+    rng, drawn = np.random.default_rng(seed), dict[int, None]()
+    while len(drawn) < number:
+        drawn[int(rng.integers(len(points)))] = None
+    return dict(points[list(drawn)[-1]])
 
 
-def _permuted(index: int, size: int, seed: int) -> int:
-    """The index-th entry of a permutation of 0..size-1 that is never written down: an affine map modulo size."""
-    rng = np.random.default_rng(seed)
-    start = int(rng.integers(size))
-    golden = max(1, round(size * 0.6180339887))
-    step = next(s for s in itertools.chain(range(golden, size + 1), [1]) if math.gcd(s, size) == 1)
-    return (start + index * step) % size
+class Study:
+    """A search under way: the finished trials, in memory and, with a path, in a file of JSON lines.
+
+    The file's first line tells one search from another; it is always replaced as a whole. Trial 0 is the default, whose
+    parameters are empty.
+    """
+
+    def __init__(
+        self, search: str, space: Space, seed: int, path: str | os.PathLike[str] | None, header: Mapping[str, Any]
+    ) -> None:
+        self.search, self.space, self.seed = search, space, seed
+        self.path, self.header = None if path is None else Path(path), json.loads(json.dumps(header))
+        self.trials: list[Trial] = [] if self.path is None else read_trials(self.path, self.header)
+        self._write()
+
+    def ask(self) -> dict[str, Any] | None:
+        """The parameters of the next trial; None when the grid is exhausted."""
+        number = len(self.trials)
+        by_grid = self.search == "grid" or not number
+        point = grid_point(self.space, number, self.seed) if by_grid and number else {}
+        if point is None or not has_optuna():
+            return point
+        ranges: Space = {} if by_grid else self.space
+        self._asked = ask_optuna(ranges, self.trials, self.seed * 100_003 + number)
+        return point | {name: _decoded(ranges[name], value) for name, value in self._asked.params.items()}
+
+    def falls_behind(self, scores: Sequence[float]) -> bool:
+        """Whether the trial asked for last is below the median of the finished ones after so many folds."""
+        if not has_optuna():
+            return False
+        self._asked.report(float(np.mean(scores)), len(scores))
+        return bool(self._asked.should_prune())
+
+    def tell(self, trial: Trial) -> None:
+        """Keep a finished trial; it is on the disk when this returns."""
+        self.trials.append(trial)
+        self._write()
+
+    def _write(self) -> None:
+        if self.path is not None:
+            with write_whole(self.path, text=True) as handle:
+                for line in (self.header, *(trial._asdict() for trial in self.trials)):
+                    handle.write(json.dumps(line) + "\n")
 
 
-def _by_tpe(space: Space, past: Sequence[Trial], number: int, seed: int) -> dict[str, Any]:
-    """Tree-structured Parzen estimator over the finished trials; a fresh sampler each time, seeded by the number."""
+def ask_optuna(ranges: Space, past: Sequence[Trial], seed: int) -> Any:
+    """Optuna's next trial over these ranges, after the past ones; it can be asked whether it is to be pruned."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    sampler = optuna.samplers.TPESampler(seed=seed * 100_003 + number, n_startup_trials=min(10, 2 + len(space)))
-    study = optuna.create_study(direction="maximize", sampler=sampler)
-    ranges = {name: _distribution(values) for name, values in space.items()}
+    study = optuna.create_study(
+        direction="maximize",
+        sampler=optuna.samplers.TPESampler(seed=seed, n_startup_trials=min(10, 2 + len(ranges))),
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=_BEFORE_STOPPING),
+    )
+    known = {name: _distribution(values) for name, values in ranges.items()}
     for trial in past:
-        if trial.scores and set(trial.params) == set(ranges):
-            study.add_trial(_finished(trial, space, ranges))
-    asked = study.ask(ranges)
-    return {
-        name: values.tidy(asked.params[name]) if isinstance(values, Span) else values[asked.params[name]]
-        for name, values in space.items()
-    }
+        if trial.scores:
+            own = {name: _encoded(ranges[name], value) for name, value in trial.params.items() if name in ranges}
+            state = optuna.trial.TrialState.PRUNED if trial.stopped else optuna.trial.TrialState.COMPLETE
+            means = {n: float(np.mean(trial.scores[:n])) for n in range(1, len(trial.scores) + 1)}
+            kinds = {name: known[name] for name in own}
+            study.add_trial(
+                optuna.trial.create_trial(
+                    state=state, value=trial.mean, params=own, distributions=kinds, intermediate_values=means
+                )
+            )
+    return study.ask(known)
 
 
 def _distribution(values: Span | Sequence[Any]) -> Any:
     """Choices go by their place in the list, so that any value can be one."""
-    import optuna
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if not isinstance(values, Span):
-        return optuna.distributions.CategoricalDistribution(range(len(values)))
+        return CategoricalDistribution(range(len(values)))
     if values.whole:
-        return optuna.distributions.IntDistribution(int(values.low), int(values.high), log=values.log)
-    return optuna.distributions.FloatDistribution(values.low, values.high, log=values.log)
+        return IntDistribution(int(values.low), int(values.high), log=values.log)
+    return FloatDistribution(values.low, values.high, log=values.log)
 
 
-def _finished(trial: Trial, space: Space, ranges: dict[str, Any]) -> Any:
-    import optuna
-
-    params = {}
-    for name, values in space.items():
-        value = trial.params[name]
-        params[name] = min(max(value, values.low), values.high) if isinstance(values, Span) else values.index(value)
-    return optuna.trial.create_trial(params=params, distributions=ranges, value=trial.mean)
+def _encoded(values: Span | Sequence[Any], value: Any) -> Any:
+    return min(max(value, values.low), values.high) if isinstance(values, Span) else values.index(value)
 
 
-class TrialFile:
-    """Trials on the disk; without a path, in memory alone."""
+def _decoded(values: Span | Sequence[Any], found: Any) -> Any:
+    return values.tidy(found) if isinstance(values, Span) else values[found]
 
-    def __init__(self, path: str | os.PathLike[str] | None, search: Mapping[str, Any]) -> None:
-        self.path = None if path is None else Path(path)
-        self.trials: list[Trial] = []
-        if self.path is None:
-            return
-        if os.path.isdir(self.path):
-            raise UserError(f"{self.path} is a folder. Give the name of a file for the trials.")
-        wanted = json.loads(json.dumps(search))
-        if os.path.exists(self.path) and os.path.getsize(self.path):
-            self._resume(wanted)
-        else:
-            self._write(wanted)
 
-    def add(self, trial: Trial) -> None:
-        """Keep a finished trial; it is on the disk when this returns."""
-        self.trials.append(trial)
-        if self.path is not None:
-            self._write({**trial._asdict(), "scores": list(trial.scores)})
-
-    def _resume(self, wanted: Mapping[str, Any]) -> None:
-        """Read what is there, cut off a torn last line, and refuse trials of another search."""
-        path = self.path
-        assert path is not None
-        try:
-            content = path.read_bytes()
-            whole = content[: content.rfind(b"\n") + 1]
-            lines = [json.loads(line) for line in whole.splitlines()]
-            self.trials = [_read_trial(line) for line in lines[1:]]
-        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-            text = " ".join(str(error).split())[:100]
-            raise UserError(f"{path} is not a file of trials ({text}). Delete it, or name another.") from None
-        if not lines:
-            self._truncate(0)
-            self._write(wanted)
-            return
-        if lines[0] != wanted:
-            different = [key for key in wanted if not isinstance(lines[0], dict) or lines[0].get(key) != wanted[key]]
-            raise UserError(
-                f"{path} holds trials of another search (different: {', '.join(different) or 'its header'}). "
-                "Delete it to start anew, or name another."
-            )
-        if len(whole) < len(content):
-            self._truncate(len(whole))
-
-    def _truncate(self, size: int) -> None:
-        assert self.path is not None
-        os.truncate(self.path, size)
-
-    def _write(self, content: Mapping[str, Any]) -> None:
-        assert self.path is not None
-        line = json.dumps(content, ensure_ascii=True).encode() + b"\n"
-        try:
-            with self.path.open("ab") as handle:
-                handle.write(line)
-                handle.flush()
-                os.fsync(handle.fileno())
-        except OSError as error:
-            raise UserError(f"{self.path} cannot be written: {error.strerror}. Choose another place.") from None
+def read_trials(path: Path, header: Mapping[str, Any]) -> list[Trial]:
+    """The trials of a file, if it is there; an error where it holds something else, or another search's."""
+    if path.is_dir():
+        raise UserError(f"{path} is a folder. Give the name of a file for the trials.")
+    if not path.exists():
+        return []
+    try:
+        content = path.read_bytes()
+        if content and not content.startswith(b"{"):
+            raise ValueError("it was not written by a search")
+        # What comes after the last end of a line is torn.
+        lines = [json.loads(line) for line in content[: content.rfind(b"\n") + 1].splitlines()] or [header]
+        trials = [_read_trial(line) for line in lines[1:]]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        text = " ".join(str(error).split())[:100]
+        raise UserError(f"{path} is not a file of trials ({text}). Delete it, or name another.") from None
+    found = lines[0]
+    if found != header:
+        different = [key for key in header if not isinstance(found, dict) or found.get(key) != header[key]]
+        raise UserError(
+            f"{path} holds trials of another search (different: {', '.join(different) or 'its header'}). "
+            "Delete it to start anew, or name another."
+        )
+    return trials
 
 
 def _read_trial(line: Any) -> Trial:

@@ -1,4 +1,4 @@
-"""CHOOSE: which values of a method's parameters are worth trying.
+"""SCORE: which values of a method's parameters are worth trying.
 
 HPL's space is written out. A baseline's follows from what its constructor declares: words are tried one by one, numbers
 within a factor of their default. What decides nothing about the model (iterations, tolerance) is left alone, and so are
@@ -41,16 +41,17 @@ Space = Mapping[str, Span | Sequence[Any]]
 _WHITENING: Span | Sequence[Any] = (False, 0.03, 0.1, 0.3, 1.0)
 _HPL: dict[str, Span | Sequence[Any]] = {
     "rho": Span(0.2, 0.95),
-    "omega": Span(0.1, 0.9),
+    # omega / (1 - omega) is the weight of descriptions in the codes: each value is about three times the one before.
+    "omega": (0.5, 0.75, 0.9, 0.97, 0.99, 0.997),
     "alpha": Span(0.2, 0.95),
     "theta": (None, 0.3, 0.5, 0.7),
-    "whiten": Span(0.01, 1.0, log=True),
+    "whiten": (True, 0.03, 0.1, 0.3, 1.0),
     "alignment_scale": Span(0.1, 2.0, log=True),
-    "temperature": Span(0.003, 0.03, log=True),
-    "relaxation": Span(0.3, 0.98),
+    "temperature": Span(0.003, 0.3, log=True),
 }
 _PAPER: dict[str, Span | Sequence[Any]] = {
-    **{name: _HPL[name] for name in ("rho", "omega", "alpha", "theta")},
+    **{name: _HPL[name] for name in ("rho", "alpha", "theta")},
+    "omega": Span(0.1, 0.9),
     "whiten": _WHITENING,
 }
 _WRITTEN_OUT = {"hpl": _HPL, "hpl-published": _PAPER, "hpl1": _PAPER}

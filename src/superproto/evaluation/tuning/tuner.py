@@ -1,4 +1,4 @@
-"""CHOOSE: parameters on held-out *classes*.
+"""SCORE: choose parameters on held-out *classes*.
 
 A fold hides some seen classes, labels and all, and asks for them as if they were the unseen ones; its pool is made of
 their samples. Sample-wise cross-validation (``GridSearchCV``) would ask about classes that have labeled samples, which
@@ -27,12 +27,10 @@ import numpy as np
 from superproto.baselines.registry import make_model
 from superproto.datasets.task import Task
 from superproto.errors import UserError
-from superproto.evaluation.tuning.search import Trial, TrialFile, choose_search, suggest
+from superproto.evaluation.tuning.search import Study, Trial, choose_search
 from superproto.evaluation.tuning.spaces import Space, Span, check_space
 from superproto.files import write_whole
 from superproto.metrics import generalized_scores, per_class_accuracy
-
-_BEFORE_STOPPING = 4  # trials on all folds, before a trial may be stopped for being below their median
 
 
 class TuningProgress(NamedTuple):
@@ -110,9 +108,10 @@ def tune(
     time_limit : seconds after which no further trial is begun or finished; the default is always tried.
     folds : how many class-disjoint validation tasks, at least 2, because one has no spread; or these tasks themselves,
         where several methods are tuned on the same ones.
-    search : "tpe" (Optuna) or "grid"; None: TPE if Optuna is installed.
+    search : "tpe" (Optuna) or "grid"; None: TPE if Optuna is installed. With Optuna, a trial that is below the median
+        of the finished ones after a fold is stopped.
     trials_file : JSON lines; an existing file of the same search is gone on with.
-    progress : called with a :class:`Progress` after every trial.
+    progress : called with a :class:`TuningProgress` after every trial.
 
     Examples
     --------
@@ -132,10 +131,10 @@ def tune(
     tasks = task.folds(folds, seed) if isinstance(folds, int) else list(folds)
     data = _digest(tasks)
     header = {"method": method, "space": _written(space), "search": search, "seed": seed, "folds": number, "data": data}
-    file = TrialFile(trials_file, header)
+    study = Study(search, space, seed, trials_file, header)
     deadline = math.inf if time_limit is None else started + time_limit
-    _search(file, tasks, method, space, search, seed, n_trials, deadline, progress)
-    return _record(file.trials, tasks, task, header, monotonic() - started)
+    _search(study, tasks, method, seed, n_trials, deadline, progress)
+    return _record(study.trials, tasks, task, header, monotonic() - started)
 
 
 def score_of(task: Task, method: str, params: Mapping[str, Any], seed: int = 0) -> float:
@@ -152,30 +151,29 @@ def score_of(task: Task, method: str, params: Mapping[str, Any], seed: int = 0) 
 
 
 def _search(
-    file: TrialFile, tasks: Sequence[Task], method: str, space: Space, search: str, seed: int, n_trials: int,
-    deadline: float, progress: Callable[[TuningProgress], None] | None,
+    study: Study, tasks: Sequence[Task], method: str, seed: int, n_trials: int, deadline: float,
+    progress: Callable[[TuningProgress], None] | None,
 ) -> None:  # fmt: skip
     """Trial 0 is the default; then points until there are enough, the grid ends or the time is up."""
     started = monotonic()
-    for number in range(len(file.trials), n_trials + 1):
-        params = suggest(search, space, file.trials, number, seed) if number else {}
-        if params is None or (number and monotonic() >= deadline):
+    for number in range(len(study.trials), n_trials + 1):
+        if number and monotonic() >= deadline:
             return
-        trial = _try(number, params, tasks, method, seed, file.trials, deadline if number else math.inf)
+        params = study.ask()
+        trial = None if params is None else _try(study, params, tasks, method, seed, deadline if number else math.inf)
         if trial is None:
             return
-        file.add(trial)
+        study.tell(trial)
         if progress is not None:
-            best = max((t for t in file.trials if t.stopped is None), key=lambda t: t.mean)
-            progress(TuningProgress(trial, n_trials, best, file.trials[0].mean, monotonic() - started))
+            best = max((t for t in study.trials if t.stopped is None), key=lambda t: t.mean)
+            progress(TuningProgress(trial, n_trials, best, study.trials[0].mean, monotonic() - started))
 
 
 def _try(
-    number: int, params: dict[str, Any], tasks: Sequence[Task], method: str, seed: int, past: Sequence[Trial],
-    deadline: float,
-) -> Trial | None:  # fmt: skip
+    study: Study, params: dict[str, Any], tasks: Sequence[Task], method: str, seed: int, deadline: float
+) -> Trial | None:
     """Score a point on fold after fold, as long as it keeps up; None when the time is up before it is finished."""
-    started, scores, stopped = monotonic(), [], None
+    number, started, scores, stopped = len(study.trials), monotonic(), [], None
     for fold in tasks:
         if monotonic() >= deadline:
             return None
@@ -187,19 +185,10 @@ def _try(
             # A point outside what a method can do is a bad point, not the end of the search.
             stopped = " ".join(str(error).split())
             break
-        if number and len(scores) < len(tasks) and _falls_behind(scores, past):
+        if number and len(scores) < len(tasks) and study.falls_behind(scores):
             stopped = f"below the median after {len(scores)} of {len(tasks)} folds"
             break
     return Trial(number, params, tuple(scores), stopped, round(monotonic() - started, 3))
-
-
-def _falls_behind(scores: Sequence[float], past: Sequence[Trial]) -> bool:
-    """Whether the mean so far is below the median of the finished trials' means over the same folds."""
-    finished = [trial for trial in past if trial.stopped is None]
-    if len(finished) < _BEFORE_STOPPING:
-        return False
-    median = np.median([np.mean(trial.scores[: len(scores)]) for trial in finished])
-    return bool(np.mean(scores) < median)
 
 
 def _record(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
 
+from superproto.estimator.conjugate_gradient import conjugate_gradient
 from superproto.hpl.objective.dictionary import dictionary_by_blocks, dictionary_by_gradient, two_way_dictionary
 from superproto.hpl.objective.least_squares import least_squares_prototypes
 from superproto.hpl.objective.state import Given, Spectrum, State
@@ -188,28 +188,4 @@ def two_way_prototypes(
     def precondition(R: Array) -> Array:
         return (R - (R @ spectrum.basis * inside) @ spectrum.basis.T) / shift
 
-    return _conjugate_gradient(P, right, apply, precondition)
-
-
-Linear = Callable[[Array], Array]
-
-
-def _conjugate_gradient(
-    P: Array, right: Array, apply: Linear, precondition: Linear, tol: float = 1e-12, max_iter: int = 200
-) -> Array:
-    """Row-wise preconditioned conjugate gradient: every row is a system of its own, all advance together."""
-    residual = right - apply(P)
-    scale = np.linalg.norm(right, axis=1, keepdims=True) + np.finfo(np.float64).tiny
-    ahead = precondition(residual)
-    direction, rho = ahead, (residual * ahead).sum(axis=1, keepdims=True)
-    for _ in range(max_iter):
-        if (np.linalg.norm(residual, axis=1, keepdims=True) <= tol * scale).all():
-            break
-        image = apply(direction)
-        curvature = (direction * image).sum(axis=1, keepdims=True)
-        step = np.divide(rho, curvature, out=np.zeros_like(rho), where=curvature > 0)
-        P, residual = P + step * direction, residual - step * image
-        ahead = precondition(residual)
-        old, rho = rho, (residual * ahead).sum(axis=1, keepdims=True)
-        direction = ahead + np.divide(rho, old, out=np.zeros_like(rho), where=old > 0) * direction
-    return np.asarray(P)
+    return conjugate_gradient(P, right, apply, precondition, 1e-12, 200)

@@ -185,20 +185,20 @@ class _Visit:
             self._found = iter(self._persistently(lambda client, tasks: client.gather(client.compute(tasks))))
         return next(self._found)
 
-    def gather(self, strung: int) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
-        """String together and add up in a tree of tasks, ``FAN_IN`` at a time."""
+    def gather(self, concatenated: int) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
+        """Concatenate and add up in a tree of tasks, ``FAN_IN`` at a time."""
 
         def reduce(client: Any, tasks: list[Any]) -> Any:
             from dask import delayed
 
             merge = delayed(_merge, pure=False)
-            level = [merge([task], strung) for task in tasks]
+            level = [merge([task], concatenated) for task in tasks]
             while len(level) > 1:
-                level = [merge(level[at : at + FAN_IN], strung) for at in range(0, len(level), FAN_IN)]
+                level = [merge(level[at : at + FAN_IN], concatenated) for at in range(0, len(level), FAN_IN)]
             return client.compute(level[0]).result()
 
         found = self._persistently(reduce)
-        return tuple(found[:strung]), tuple(found[strung:])
+        return tuple(found[:concatenated]), tuple(found[concatenated:])
 
     def _persistently(self, compute: Callable[[Any, list[Any]], Any]) -> Any:
         """Send the pass out again where a worker's death took more than Dask could restore by itself."""
@@ -242,11 +242,11 @@ def _run(function: Any, chunk: Any, local: Array | None, dtype: Any, aligned: li
     return tuple(function(np.asarray(rows, dtype=dtype), *aligned))
 
 
-def _merge(results: list[tuple[Any, ...]], strung: int) -> tuple[Any, ...]:
-    """On a worker: neighbors strung together and added up, in the chunks' order."""
-    lists = tuple(np.concatenate([result[at] for result in results]) for at in range(strung))
-    total = [np.array(part, dtype=np.float64) for part in results[0][strung:]]
+def _merge(results: list[tuple[Any, ...]], concatenated: int) -> tuple[Any, ...]:
+    """On a worker: neighbors concatenated and added up, in the chunks' order."""
+    lists = tuple(np.concatenate([result[at] for result in results]) for at in range(concatenated))
+    total = [np.array(part, dtype=np.float64) for part in results[0][concatenated:]]
     for result in results[1:]:
-        for accumulated, part in zip(total, result[strung:]):
+        for accumulated, part in zip(total, result[concatenated:]):
             accumulated += part
     return (*lists, *total)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from superproto.errors import UserError
-from superproto.samples.chunks import Array, ArrayRows, ChunkedRows, chunk_length, gather, unreadable, working_dtype
+from superproto.samples.chunks import Array, ArrayRows, ChunkedRows, chunk_length, in_memory, unreadable, working_dtype
 from superproto.samples.readers.parquet import Parquet
 
 
@@ -158,11 +158,7 @@ class Window:
     def __getitem__(self, part: slice) -> Array:
         first, last, _ = part.indices(len(self))
         index = np.arange(self.start + first, self.start + last)
-        return gather(self.rows.select(index).visit(_as_they_are), strung=1)[0][0]
-
-
-def _as_they_are(chunk: Array) -> tuple[Array]:
-    return (chunk,)
+        return in_memory(self.rows.select(index))
 
 
 def ids_of(rows: ChunkedRows, start: int, stop: int) -> Array | None:
