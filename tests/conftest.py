@@ -1,4 +1,4 @@
-"""Fixtures: where the real packs are, and a skip with a reason where they are not."""
+"""Fixtures of all tests: random numbers, the real packs (a test skips where they are absent), optional packages."""
 
 from __future__ import annotations
 
@@ -7,14 +7,22 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 PACKS = Path(os.environ.get("SUPERPROTO_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+OPTIONAL = ("dask", "distributed", "h5py", "optuna", "ot", "pandas", "polars", "pyarrow", "zarr")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """A generator of random numbers, new in each test."""
+    return np.random.default_rng(0)
 
 
 @pytest.fixture(scope="session")
 def pack() -> Callable[[str], Path]:
-    """``pack("cub_efficientnet_lite0")`` is that pack's path; the test skips where the packs are not at hand."""
+    """``pack("cub_efficientnet_lite0")`` is that pack's path; the test skips where the packs are absent."""
 
     def find(name: str) -> Path:
         path = PACKS / f"{name}.npz"
@@ -23,9 +31,6 @@ def pack() -> Callable[[str], Path]:
         return path
 
     return find
-
-
-OPTIONAL = ("dask", "distributed", "h5py", "optuna", "ot", "pandas", "polars", "pyarrow", "zarr")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
