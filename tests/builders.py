@@ -47,6 +47,11 @@ def small_task(setting: str = "zsl", seed: int = 0, **changes: Any) -> Task:
     return make_task(setting=setting, random_state=seed, **{**chosen, **changes})
 
 
+def described_task(setting: str = "zsl", **changes: Any) -> Task:
+    """12 seen and 4 unseen classes: enough seen ones to hold some out."""
+    return small_task(setting, **{"n_seen": 12, "n_unseen": 4, "n_attributes": 8, **changes})
+
+
 def images_and_texts(
     sizes: tuple[int, ...] = (30,) * 10, gap: float = 3.0, noise: float = 1.0, seed: int = 0, dimension: int = 64
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
