@@ -7,6 +7,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+# Before NumPy is imported: small products gain nothing from a second thread, and lose much where cores are shared.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
 import numpy as np
 import pytest
 
