@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-
-# Before NumPy is imported: small products gain nothing from a second thread, and lose much where cores are shared.
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
 
 import numpy as np
 import pytest
+import sklearn.utils  # noqa: F401  (loads the libraries whose threads are limited below)
+from threadpoolctl import threadpool_limits
 
 PACKS = Path(os.environ.get("SUPERPROTO_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 OPTIONAL = ("dask", "distributed", "h5py", "optuna", "ot", "pandas", "polars", "pyarrow", "zarr")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Small products gain nothing from a second thread, and lose much where other processes use the cores."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # of processes that a test starts
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture
