@@ -13,7 +13,7 @@ import sklearn.utils  # noqa: F401  (loads the libraries whose threads are limit
 from threadpoolctl import threadpool_limits
 
 PACKS = Path(os.environ.get("SUPERPROTO_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-OPTIONAL = ("dask", "distributed", "h5py", "optuna", "ot", "pandas", "polars", "pyarrow", "zarr")
+OPTIONAL = ("dask", "distributed", "h5py", "optuna", "pandas", "polars", "pyarrow", "zarr")
 
 
 @pytest.fixture(scope="session", autouse=True)
