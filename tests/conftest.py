@@ -1,20 +1,38 @@
-"""Fixtures: where the real packs are, and a skip with a reason where they are not."""
+"""Fixtures of all tests: random numbers, the real packs (a test skips where they are absent), optional packages."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+import sklearn.utils  # noqa: F401  (loads the libraries whose threads are limited below)
+from threadpoolctl import threadpool_limits
 
 PACKS = Path(os.environ.get("SUPERPROTO_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+OPTIONAL = ("dask", "distributed", "h5py", "optuna", "pandas", "polars", "pyarrow", "zarr")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Small products gain nothing from a second thread, and lose much where other processes use the cores."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # of processes that a test starts
+    with threadpool_limits(1):
+        yield
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """A generator of random numbers, new in each test."""
+    return np.random.default_rng(0)
 
 
 @pytest.fixture(scope="session")
 def pack() -> Callable[[str], Path]:
-    """``pack("cub_efficientnet_lite0")`` is that pack's path; the test skips where the packs are not at hand."""
+    """``pack("cub_efficientnet_lite0")`` is that pack's path; the test skips where the packs are absent."""
 
     def find(name: str) -> Path:
         path = PACKS / f"{name}.npz"
@@ -23,9 +41,6 @@ def pack() -> Callable[[str], Path]:
         return path
 
     return find
-
-
-OPTIONAL = ("dask", "distributed", "h5py", "optuna", "pandas", "polars", "pyarrow", "zarr")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -51,8 +51,10 @@ def refuse_to_replace(output: str | os.PathLike[str], *inputs: str | os.PathLike
 def write_whole(path: str | os.PathLike[str], *, text: bool = False) -> Iterator[IO[Any]]:
     """A handle (binary, or UTF-8 text) whose content takes the name `path` only if the block ends well.
 
-    >>> with write_whole("labels.csv", text=True) as handle:  # doctest: +SKIP
-    ...     handle.write("id,label\\n")
+    >>> with write_whole("labels.csv", text=True) as handle:
+    ...     length = handle.write("id,label\\n")
+    >>> Path("labels.csv").read_text()
+    'id,label\\n'
     """
     path = Path(path)
     if os.path.isdir(path):

@@ -297,13 +297,3 @@ def test_labels_find_the_rows_of_a_parquet_file_by_their_ids(tmp_path):
     (tmp_path / "c.csv").write_text("\n".join(rows))
     model = fit_files(tmp_path / "x.parquet", tmp_path / "y.csv", tmp_path / "c.csv")
     assert np.mean(model.transduction_ == np.array(names)[task.truth[order]]) > 0.95
-
-
-def test_nothing_that_is_read_is_replaced(tmp_path):
-    from superproto.files import refuse_to_replace
-
-    (tmp_path / "x.npy").touch()
-    (tmp_path / "link.npy").symlink_to(tmp_path / "x.npy")
-    with pytest.raises(UserError, match="is read here"):
-        refuse_to_replace(tmp_path / "link.npy", None, tmp_path / "x.npy")
-    refuse_to_replace(tmp_path / "new.csv", tmp_path / "x.npy")

@@ -1,27 +1,54 @@
-"""The Python of README and docs runs as it stands, block after block."""
+"""The Python of every page runs as it stands, block after block; sessions (``>>>``) print what the page says."""
 
 from __future__ import annotations
 
+import doctest
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "docs/accuracy.md"]
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_the_code_on_a_page_runs(page, capsys):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.S)
-    assert blocks
-    names = {}
-    for number, block in enumerate(blocks, start=1):
-        exec(compile(block, f"{page}, block {number}", "exec"), names)
+def blocks_of(page: Path) -> list[str]:
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+PAGES = [page for page in (*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))) if blocks_of(page)]
+
+
+def run_block(block: str, name: str, names: dict[str, Any]) -> None:
+    """Run a block with the names of those before it; compare what a session prints."""
+    if ">>>" not in block:
+        exec(compile(block, name, "exec"), names)
+        return
+    test = doctest.DocTestParser().get_doctest(block, names, name, name, 0)
+    told: list[str] = []
+    results = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=told.append, clear_globs=False)
+    assert not results.failed, "".join(told)
+    names.update(test.globs)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_the_code_on_a_page_runs(page, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "page"}
+    for number, block in enumerate(blocks_of(page), start=1):
+        try:
+            run_block(block, f"{page.name}, block {number}", names)
+        except ModuleNotFoundError as error:
+            pytest.skip(f"needs {error.name}: make test-extras")
+
+
+def test_the_pages_with_code_are_found():
+    assert {"README.md", "accuracy.md", "choosing.md"} <= {page.name for page in PAGES}
 
 
 def test_readme_s_first_words_come_true(capsys):
-    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
-    exec(block.group(1), {})
+    exec(blocks_of(ROOT / "README.md")[0], {})
     said = re.match(r"(\d+)% of (\d+) pictures", capsys.readouterr().out)
     assert int(said.group(1)) > 90

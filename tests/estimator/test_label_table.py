@@ -1,35 +1,24 @@
-"""HAND OUT: labels with their doubt, refusal of strangers, and which attributes can be seen."""
+"""Labels with their uncertainty, as one table or in resumable parts: the same as predict, in bounded memory."""
 
 from __future__ import annotations
 
 import csv
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from superproto import Task, UserError, load_model
-from superproto.baselines.registry import METHODS
-from superproto.datasets import make_task
+from builders import described_task
+from superproto import Task, UserError
 from superproto.datasets.feature_files import Features
-from superproto.estimator.label_table import COLUMNS, label_rows, open_features, write_labels
-from superproto.evaluation.attribute_visibility import inspect_attributes, visibility
-from superproto.evaluation.rejection import best_threshold, learn_rejection
+from superproto.estimator.label_table import COLUMNS, label_rows, open_features, stream_labels, write_labels
 from superproto.evaluation.training import fit_task
-from superproto.metrics import area_under_curve
-from superproto.reporting.attribute_report import write_report
-
-
-def task_of(setting: str = "zsl", **knobs: Any) -> Task:
-    shape = {"n_seen": 12, "n_unseen": 4, "n_features": 12, "n_attributes": 8, "samples_per_class": 12}
-    return make_task(setting=setting, **{**shape, **knobs})
 
 
 @pytest.fixture(scope="module")
 def task() -> Task:
-    return task_of()
+    return described_task()
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +78,7 @@ def test_doubtful_rows_come_first(model: Any, task: Task, tmp_path: Path) -> Non
 
 
 def test_one_candidate_has_no_runner_up(tmp_path: Path) -> None:
-    task = task_of(n_unseen=1)
+    task = described_task(n_unseen=1)
     model = fit_task(task, "prototypes", rejection=False)
     write_labels(tmp_path / "l.csv", model, Features(task.X[:3], None))
     assert [row["runner_up"] for row in read(tmp_path / "l.csv")] == [""] * 3
@@ -149,125 +138,55 @@ def test_a_failure_half_way_leaves_the_old_labels(model: Any, task: Task, tmp_pa
     assert [entry.name for entry in tmp_path.iterdir()] == ["l.csv"]
 
 
-def test_strangers_are_refused_and_members_are_not(task: Task) -> None:
-    known = task.restricted(np.setdiff1d(np.arange(16), [14, 15]))
-    model = fit_task(known, "hpl")
-    strangers = next(label_rows(model, task.X[np.isin(task.truth, [14, 15])], reject=True)).label
-    members = next(label_rows(model, known.X[known.asked], reject=True)).label
-    assert np.mean([label is None for label in strangers]) > 0.8
-    assert np.mean([label is None for label in members]) < 0.2
+def labels_in(folder: Path, rows: int) -> list[str]:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parts = [parquet.read_table(path) for path in sorted(folder.glob("*.parquet"))]
+    assert [name for part in parts for name in part["id"].to_pylist()] == [str(i) for i in range(rows)]
+    return [label for part in parts for label in part["label"].to_pylist()]
 
 
-@pytest.mark.parametrize("setting", ["zsl", "gzsl"])
-@pytest.mark.parametrize("inductive", [False, True])
-def test_the_threshold_is_learned_in_every_setting(setting: str, inductive: bool) -> None:
-    model = fit_task(task_of(setting), "prototypes", inductive=inductive)
-    learned = model.rejection_
-    assert np.isfinite(learned["threshold"])
-    assert learned["kept"] + learned["refused"] >= 1  # refusing nothing is always possible
-    assert 0 <= learned["kept"] <= 1 >= learned["refused"] >= 0
-    assert learned["members"] > 0 < learned["strangers"]
+@pytest.mark.extra
+@pytest.mark.parametrize("kind", ["array", "chunks", "file"])
+def test_parts_hold_the_labels_of_predict(kind: str, model: Any, task: Task, tmp_path: Path) -> None:
+    X = np.array(task.X)
+    np.save(tmp_path / "x.npy", X)
+    rows = {"array": X, "chunks": [X[:100], X[100:]], "file": tmp_path / "x.npy"}[kind]
+    done = stream_labels(model, rows, tmp_path / "labels", part_rows=40)
+    assert done == (len(X), 0, -(-len(X) // 40))
+    assert labels_in(tmp_path / "labels", len(X)) == [str(label) for label in model.predict(X)]
 
 
-@pytest.mark.parametrize("method", list(METHODS))
-def test_every_method_learns_when_to_refuse(method: str, task: Task) -> None:
-    if method in ("hpl-published", "hpl1"):
-        pytest.skip("the same code as hpl, slower")
-    learned = fit_task(task, method).rejection_
-    assert 0 <= learned["auroc"] <= 1
-    assert np.isfinite(learned["threshold"])
+@pytest.mark.extra
+def test_a_stopped_run_goes_on_with_the_first_missing_part(model: Any, task: Task, tmp_path: Path) -> None:
+    def stop(done: int, total: int) -> None:
+        if done >= 80:
+            raise KeyboardInterrupt
+
+    X = np.array(task.X)
+    with pytest.raises(KeyboardInterrupt):
+        stream_labels(model, X, tmp_path / "labels", part_rows=40, progress=stop)
+    (tmp_path / "labels" / ".part-0000002.parquet.1234.part").write_text("a run was killed here")
+    seen: list[Any] = []
+    done = stream_labels(model, X, tmp_path / "labels", part_rows=40, progress=lambda *told: seen.append(told))
+    assert done.found == 80
+    assert seen[0] == (120, len(X))
+    assert not list((tmp_path / "labels").glob(".*"))
+    assert labels_in(tmp_path / "labels", len(X)) == [str(label) for label in model.predict(X)]
 
 
-def test_the_threshold_travels_in_the_model_s_file(model: Any, task: Task, tmp_path: Path) -> None:
-    model.save(tmp_path / "m")
-    again = load_model(tmp_path / "m")
-    assert again.rejection_ == model.rejection_
-    before, after = (next(label_rows(m, task.X, reject=True)).label.tolist() for m in (model, again))
-    assert before == after
+@pytest.mark.extra
+def test_a_folder_of_other_labels_is_refused(model: Any, task: Task, tmp_path: Path) -> None:
+    X = np.array(task.X)
+    stream_labels(model, X, tmp_path / "labels")
+    with pytest.raises(UserError, match="labels of another model or other rows"):
+        stream_labels(model, X[::-1].copy(), tmp_path / "labels")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "diary.txt").write_text("mine")
+    with pytest.raises(UserError, match="exists and is no folder of labels"):
+        stream_labels(model, X, tmp_path / "full")
 
 
-def test_the_truth_of_the_questions_changes_no_threshold(task: Task) -> None:
-    truth = task.truth.copy()
-    truth[task.asked] = truth[task.asked][::-1]
-    thresholds = [fit_task(t, "prototypes").rejection_ for t in (task, replace(task, truth=truth))]
-    assert thresholds[0] == thresholds[1]
-
-
-def test_a_model_without_a_threshold_says_how_to_get_one(task: Task) -> None:
-    model = fit_task(task, "prototypes", rejection=False)
-    with pytest.raises(UserError, match=r"has no threshold to refuse rows by. Fit it with `superproto fit`"):
-        next(label_rows(model, task.X, reject=True))
-
-
-def test_too_few_classes_to_learn_from_are_a_warning() -> None:
-    few = task_of(n_seen=3)
-    with pytest.warns(UserWarning, match="No row can be refused with this model"):
-        model = fit_task(few, "prototypes")
-    assert not hasattr(model, "rejection_")
-    learn_rejection(METHODS["prototypes"](), task_of(n_seen=4, n_unseen=1))
-
-
-def test_area_and_threshold_are_those_of_the_definition() -> None:
-    members, strangers = np.array([3.0, 2.0, 1.0, 0.0]), np.array([0.5, -1.0, 0.0])
-    pairs = [(m > s) + 0.5 * (m == s) for m in members for s in strangers]
-    is_member = np.arange(len(members) + len(strangers)) < len(members)
-    assert area_under_curve(np.concatenate([members, strangers]), is_member) == pytest.approx(np.mean(pairs))
-    threshold, kept, refused = best_threshold(members, strangers)
-    assert 0.5 < threshold < 1
-    assert (kept, refused) == (0.75, 1.0)
-
-
-def with_noise_attributes(task: Task, n: int) -> Task:
-    noise = np.random.default_rng(5).standard_normal((len(task.semantics), n)).astype(np.float32)
-    return replace(task, semantics=np.hstack([task.semantics, noise]))
-
-
-@pytest.fixture(scope="module")
-def half_visual() -> Task:
-    return with_noise_attributes(task_of(n_seen=40, n_attributes=5, separation=2.0, samples_per_class=8), 5)
-
-
-def test_attributes_that_are_noise_are_found(half_visual: Task) -> None:
-    report = inspect_attributes(half_visual, [f"v{j}" for j in range(5)] + [f"n{j}" for j in range(5)])
-    assert {entry.name[0] for entry in report.attributes[:5]} == {"v"}
-    assert np.mean([entry.auc for entry in report.attributes[5:]]) < 0.65 < report.attributes[4].auc
-    assert max(report.drops, key=lambda drop: drop.gain).left_out == 5
-
-
-def test_visibility_is_asked_of_classes_that_were_not_trained_on(half_visual: Task) -> None:
-    fold = half_visual.folds(3)[0]
-    scrambled = replace(fold, semantics=fold.semantics.copy())
-    rows = np.array(scrambled.semantics)
-    rows[fold.unseen_classes] = np.random.default_rng(0).permutation(rows[fold.unseen_classes])
-    before, after = visibility(fold)[0][:5], visibility(replace(fold, semantics=rows))[0][:5]
-    assert before.mean() > 0.8
-    assert abs(after.mean() - 0.5) < 0.2
-
-
-def test_the_truth_of_the_test_classes_is_not_looked_at(half_visual: Task) -> None:
-    truth = half_visual.truth.copy()
-    truth[half_visual.asked] = truth[half_visual.asked][::-1]
-    assert inspect_attributes(half_visual) == inspect_attributes(replace(half_visual, truth=truth))
-
-
-def test_the_report_is_a_table_and_a_page(half_visual: Task, tmp_path: Path) -> None:
-    report = inspect_attributes(half_visual, ["<b>", *"abcdefghi"])
-    write_report(tmp_path / "a.csv", report)
-    rows = read(tmp_path / "a.csv")
-    assert [row["name"] for row in rows] == [entry.name for entry in report.attributes]
-    write_report(tmp_path / "a.html", report)
-    page = (tmp_path / "a.html").read_text()
-    assert report.suggestion() in page
-    assert "<b></" not in page
-    assert report.as_dict()["drops"][0]["left_out"] == 1
-
-
-def test_constant_attributes_say_nothing(task: Task) -> None:
-    flat = replace(task, semantics=np.hstack([task.semantics, np.ones((16, 1), np.float32)]))
-    found = {entry.column: entry for entry in inspect_attributes(flat).attributes}
-    assert (found[8].auc, found[8].correlation) == (0.5, 0.0)
-
-
-def test_one_fold_is_refused(task: Task) -> None:
-    with pytest.raises(UserError, match="folds=1 shows no spread"):
-        inspect_attributes(task, folds=1)
+@pytest.mark.extra
+def test_rows_of_another_width_are_refused(model: Any, task: Task, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="X has 5 features, but the model was fitted with 12"):
+        stream_labels(model, np.array(task.X[:, :5]), tmp_path / "labels")

@@ -73,8 +73,6 @@ def test_bad_data_gets_one_clear_sentence(X, y, A, message):
         ({"candidates": []}, "candidates is empty"),
         ({"candidates": np.arange(12) > 8}, "True or False in place of classes"),
         ({"max_iter": 0}, "max_iter is 0"),
-        ({"relaxation": 1.0}, "relaxation is 1.0"),
-        ({"own_vote": 2.0}, "own_vote is 2.0"),
         ({"prior": np.ones(3)}, r"prior has shape \(3,\)"),
         ({"prior": -np.ones(12)}, "prior has numbers below 0"),
         ({"prior": np.zeros(12)}, "prior is 0 for all candidates"),

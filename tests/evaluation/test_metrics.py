@@ -8,7 +8,6 @@ from sklearn.metrics import balanced_accuracy_score, confusion_matrix, top_k_acc
 
 from superproto import metrics
 from superproto.errors import UserError
-from superproto.evaluation import bootstrap
 
 
 @pytest.fixture
@@ -135,58 +134,6 @@ def test_calibration_error_of_honest_probabilities_is_small(rng):
     assert metrics.expected_calibration_error(truth, probabilities) < 0.02
 
 
-def test_bootstrap_over_samples_equals_the_binomial_spread(rng):
-    truth = np.repeat([0, 1], [50, 200])
-    answers = np.where(rng.random(250) < 0.7, truth, 1 - truth)
-    draws = bootstrap.bootstrap_scores(truth, [answers], repeats=4000)[0]
-    a, b = metrics.accuracy_by_class(truth, answers)[1]
-    assert draws.std() == pytest.approx(np.sqrt(a * (1 - a) / 50 + b * (1 - b) / 200) / 2, rel=0.05)
-    assert draws.mean() == pytest.approx((a + b) / 2, abs=0.005)
-
-
-def test_bootstrap_over_classes_has_the_spread_of_the_class_means(rng):
-    truth = np.repeat(np.arange(30), 10)
-    answers = np.where(rng.random(300) < np.repeat(rng.random(30), 10), truth, -5)
-    draws = bootstrap.bootstrap_scores(truth, [answers], over="classes", repeats=4000)[0]
-    accuracy = metrics.accuracy_by_class(truth, answers)[1]
-    assert draws.std() == pytest.approx(accuracy.std() / np.sqrt(30), rel=0.06)
-
-
-def test_bootstrap_interval_covers_the_score_and_is_repeatable(rng):
-    truth = rng.integers(5, size=300)
-    answers = np.where(rng.random(300) < 0.6, truth, (truth + 1) % 5)
-    low, high = bootstrap.bootstrap_interval(truth, answers, seed=3)
-    assert low < metrics.per_class_accuracy(truth, answers) < high
-    assert (low, high) == bootstrap.bootstrap_interval(truth, answers, seed=3)
-    h = metrics.generalized_scores(truth, answers, [0, 1]).harmonic_mean
-    low, high = bootstrap.bootstrap_interval(truth, answers, seen=[0, 1])
-    assert low < h < high
-
-
-def test_paired_difference_is_tighter_than_two_intervals(rng):
-    truth = rng.integers(5, size=600)
-    first = np.where(rng.random(600) < 0.6, truth, (truth + 1) % 5)
-    second = first.copy()
-    mended = np.flatnonzero(first != truth)[:40]
-    second[mended] = truth[mended]
-    difference, low, high, p_value = bootstrap.paired_difference(truth, first, second)
-    assert difference == pytest.approx(
-        metrics.per_class_accuracy(truth, second) - metrics.per_class_accuracy(truth, first)
-    )
-    assert 0 < low < difference < high
-    assert p_value == 0
-    alone = bootstrap.bootstrap_interval(truth, first)
-    assert high - low < alone.high - alone.low
-    assert bootstrap.paired_difference(truth, first, first) == (0, 0, 0, 1)
-
-
-def test_large_classes_are_drawn_in_blocks(rng, monkeypatch):
-    truth, answers = np.zeros(40, int), rng.integers(2, size=40)
-    whole = bootstrap.bootstrap_scores(truth, [answers], repeats=50)
-    monkeypatch.setattr(bootstrap, "_MOST_DRAWN", 100)
-    assert bootstrap.bootstrap_scores(truth, [answers], repeats=50) == pytest.approx(whole)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -207,9 +154,6 @@ def test_large_classes_are_drawn_in_blocks(rng, monkeypatch):
         (lambda: metrics.confusion([0, 7], [0, 0], [0, 1]), "label .*7.* is not among the 2"),
         (lambda: metrics.expected_calibration_error([0], [[3.0, 2.0]]), "Give predict_proba"),
         (lambda: metrics.expected_calibration_error([0], [[1.0, 0.0]], bins=0), "bins=0"),
-        (lambda: bootstrap.bootstrap_interval([0], [0], over="rows"), "over='rows' is not known"),
-        (lambda: bootstrap.bootstrap_interval([0], [0], level=95), "level=95"),
-        (lambda: bootstrap.bootstrap_interval([0], [0], repeats=0), "repeats=0"),
     ],
 )
 def test_a_wrong_call_is_told_so(call, message):

@@ -15,19 +15,22 @@ from superproto.samples.kernels import unit_rows
 PACKS = ["flo_efficientnet_lite0", "awa1_handcrafted_pca512"]
 
 
-@pytest.mark.parametrize("name", PACKS)
-def test_float32_gives_the_labels_and_objective_of_float64(pack, name):
-    task = load(pack(name))
-    single = HPL().fit(np.asarray(task.X, dtype=np.float32), task.y, semantics=task.semantics)
+@pytest.fixture(scope="module", params=PACKS)
+def fitted(pack, request):
+    """A pack's task, and the default model fitted to it in float32."""
+    task = load(pack(request.param))
+    return task, HPL().fit(np.asarray(task.X, dtype=np.float32), task.y, semantics=task.semantics)
+
+
+def test_float32_gives_the_labels_and_objective_of_float64(fitted):
+    task, single = fitted
     double = HPL().fit(np.asarray(task.X, dtype=np.float64), task.y, semantics=task.semantics)
     assert np.mean(single.transduction_ == double.transduction_) >= 0.995
     assert single.objective_[-1] == pytest.approx(double.objective_[-1], rel=1e-4)
 
 
-@pytest.mark.parametrize("name", PACKS)
-def test_the_default_is_at_least_as_good_as_k_means_from_the_same_prototypes(pack, name):
-    task = load(pack(name))
-    model = HPL().fit(task.X, task.y, semantics=task.semantics)
+def test_the_default_is_at_least_as_good_as_k_means_from_the_same_prototypes(fitted):
+    task, model = fitted
     asked, seen = task.y == -1, model.seen_classes_
     X = model._prepare(task.X)
     means = np.stack([X[task.y == c].mean(axis=0) for c in np.flatnonzero(seen)])

@@ -1,4 +1,4 @@
-"""No labels at all: the gap between pictures and texts, whatever classes the pool holds; and few labels for many."""
+"""No labels at all: the offset between images and texts, whatever classes the unlabeled samples have."""
 
 from __future__ import annotations
 
@@ -7,40 +7,24 @@ import warnings
 import numpy as np
 import pytest
 
+from builders import fit_quietly, images_and_texts
 from superproto import HPL
-from superproto.samples.centering import (
-    center_descriptions,
-    center_metric,
-    has_structure,
-    match_own_descriptions,
-    mean_shift,
-)
+from superproto.samples.centering import center_descriptions, center_metric, has_structure, mean_shift
 from superproto.samples.chunks import ArrayRows
 from superproto.samples.kernels import unit_rows
 
 UNEVEN = (300, 50, 20, 10, 5, 5, 5, 5, 2, 1)
 
 
-def pictures_and_texts(sizes=(30,) * 10, gap=3.0, noise=1.0, seed=0, dimension=64):
-    """Both about the same centers, each with a common part of its own."""
-    rng = np.random.default_rng(seed)
-    centers, common = rng.normal(size=(len(sizes), dimension)), gap * rng.normal(size=(2, dimension))
-    truth = np.repeat(np.arange(len(sizes)), sizes)
-    X = centers[truth] + common[0] + noise * rng.normal(size=(len(truth), dimension))
-    return X, centers + common[1], truth
-
-
-def fit(X, texts, **params):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return HPL(**params).fit(X, np.full(len(X), -1), semantics=texts)
+def fit(X, texts):
+    return fit_quietly(HPL(), X, np.full(len(X), -1), texts)
 
 
 def accuracy(sizes, **kwargs):
     """Of the model, and of the most similar text as it is, over six draws."""
     found = []
     for seed in range(6):
-        X, texts, truth = pictures_and_texts(sizes, seed=seed, **kwargs)
+        X, texts, truth = images_and_texts(sizes, seed=seed, **kwargs)
         plain = (unit_rows(X) @ unit_rows(texts).T).argmax(axis=1)
         found.append([np.mean(fit(X, texts).transduction_ == truth), np.mean(plain == truth)])
     return np.mean(found, axis=0)
@@ -48,14 +32,14 @@ def accuracy(sizes, **kwargs):
 
 class TestTheGap:
     def test_an_even_pool_is_centered_by_its_mean(self):
-        X, texts, _ = pictures_and_texts()
+        X, texts, _ = images_and_texts()
         mean = unit_rows(X).mean(axis=0)
         A = center_descriptions(texts, centered=True)
         assert np.linalg.norm(mean_shift(unit_rows(X), mean, A)) < 0.02 * np.linalg.norm(mean)
 
     @pytest.mark.parametrize("sizes", [UNEVEN, (40,) * 5 + (0,) * 25])
     def test_it_is_that_of_a_pool_of_even_classes(self, sizes):
-        X, texts, truth = pictures_and_texts(sizes)
+        X, texts, truth = images_and_texts(sizes)
         U = unit_rows(X)
         there = np.unique(truth)
         A = center_descriptions(texts, centered=True)
@@ -82,12 +66,12 @@ class TestTheGap:
         assert model >= plain - 0.02
 
     def test_a_single_sample_gets_the_most_similar_text(self):
-        X, texts, _ = pictures_and_texts()
+        X, texts, _ = images_and_texts()
         plain = (unit_rows(X) @ unit_rows(texts).T).argmax(axis=1)
         assert [fit(X[i : i + 1], texts).transduction_[0] for i in range(0, 300, 30)] == plain[::30].tolist()
 
     def test_the_user_hears_that_nothing_shows(self):
-        X, texts, _ = pictures_and_texts((60, *(0,) * 9))
+        X, texts, _ = images_and_texts((60, *(0,) * 9))
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
             HPL().fit(X, np.full(60, -1), semantics=texts)
@@ -96,7 +80,7 @@ class TestTheGap:
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     def test_samples_that_are_all_alike_get_one_label(self, dtype):
-        X, texts, _ = pictures_and_texts()
+        X, texts, _ = images_and_texts()
         same = np.repeat(X[:1], 5, axis=0).astype(dtype)
         model = fit(same, texts)
         assert len(set(model.transduction_.tolist())) == 1
@@ -111,51 +95,9 @@ class TestTheGap:
 
     def test_own_votes_do_not_make_it_sure(self):
         """Many labels are wrong, and the assignment's own temperature would hardly doubt them."""
-        X, texts, truth = pictures_and_texts((30,) * 30, noise=3.0)
+        X, texts, truth = images_and_texts((30,) * 30, noise=3.0)
         model = fit(X, texts)
         right, sure = np.mean(model.transduction_ == truth), model.label_distributions_.max(axis=1).mean()
         assert right < 0.8
         sharp = model._distributions(model.decision_function(X) / model.sharpness_ / model.temperature_)
         assert sure < sharp.max(axis=1).mean() - 0.03
-
-
-class TestFewLabels:
-    """Classes with few labels are open to the pool, but those that stay seen must be able to teach."""
-
-    @staticmethod
-    def task(d=64, seed=0):
-        rng = np.random.default_rng(seed)
-        A = rng.normal(size=(28, 32))
-        truth = np.repeat(np.arange(28), 40)
-        X = (A @ rng.normal(size=(32, d)) / 32**0.5)[truth] + rng.normal(size=(1120, d))
-        return X, A, truth
-
-    @staticmethod
-    def labels(truth, few, many, classes):
-        y = np.full(len(truth), -1)
-        for j in range(20):
-            y[np.flatnonzero(truth == j)[: many if j < classes else few]] = j
-        return y
-
-    def right(self, X, y, A, truth):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = HPL(candidates="all").fit(X, y, semantics=A)
-        unseen = (y == -1) & (truth >= 20)
-        return np.mean(model.transduction_[unseen] == truth[unseen])
-
-    @pytest.mark.parametrize("classes", [1, 5, 10])
-    def test_more_labels_for_some_classes_do_no_harm(self, classes):
-        X, A, truth = self.task()
-        before = self.right(X, self.labels(truth, 8, 8, 0), A, truth)
-        assert self.right(X, self.labels(truth, 8, 12, classes), A, truth) > before - 0.06
-
-    def test_as_many_attributes_as_features_are_no_texts(self):
-        X, A, truth = self.task(d=32)
-        assert self.right(X, self.labels(truth, 8, 8, 0), A, truth) > 0.9
-
-    def test_texts_are_told_from_attributes_by_labeled_samples(self):
-        X, texts, truth = pictures_and_texts()
-        assert match_own_descriptions(X, truth, texts)
-        assert not match_own_descriptions(X, truth, np.random.default_rng(1).normal(size=texts.shape))
-        assert match_own_descriptions(X[truth < 2], truth[truth < 2], texts)

@@ -1,4 +1,4 @@
-"""Visual structure constraint: each distance of two point sets, and the weighted ridge, against what defines them."""
+"""WDVSc, BMVSc, CDVSc: each distance of two point sets, and the weighted ridge, against what defines them."""
 
 from __future__ import annotations
 

@@ -1,26 +1,24 @@
-"""Definition: DAP against Bayes' rule attribute by attribute, Platt's sigmoid against scikit-learn, ConSE by hand."""
+"""DAP against Bayes' rule attribute by attribute, and Platt's sigmoid against scikit-learn."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import expit, softmax
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from superproto.baselines._shared.losses import with_constant
-from superproto.baselines._shared.predicted_prototypes import unit_semantics
 from superproto.baselines.dap import attribute_ridge, platt
 from superproto.baselines.registry import METHODS
 from superproto.datasets import make_task
 from superproto.samples.kernels import unit_rows
 
-RNG = np.random.default_rng(7)
 TASK = make_task(n_seen=12, n_unseen=4, n_features=10, n_attributes=6, samples_per_class=10, random_state=5)
 
 
-def test_platts_sigmoid_is_a_logistic_regression_of_one_output():
-    outputs = RNG.normal(size=(60, 3))
-    targets = expit(2 * outputs - 0.5 + RNG.normal(size=outputs.shape)) > 0.5
+def test_platts_sigmoid_is_a_logistic_regression_of_one_output(rng):
+    outputs = rng.normal(size=(60, 3))
+    targets = expit(2 * outputs - 0.5 + rng.normal(size=outputs.shape)) > 0.5
     usable = np.ones(outputs.shape, dtype=bool)
     slopes, offsets = platt(outputs, targets, usable)
     for column in range(3):
@@ -29,9 +27,9 @@ def test_platts_sigmoid_is_a_logistic_regression_of_one_output():
         assert offsets[column] == pytest.approx(reference.intercept_[0], abs=1e-3)
 
 
-def test_an_attribute_without_both_kinds_keeps_a_plain_sigmoid():
+def test_an_attribute_without_both_kinds_keeps_a_plain_sigmoid(rng):
     usable = np.ones((10, 1), dtype=bool)
-    slopes, offsets = platt(RNG.normal(size=(10, 1)), np.ones((10, 1), dtype=bool), usable)
+    slopes, offsets = platt(rng.normal(size=(10, 1)), np.ones((10, 1), dtype=bool), usable)
     assert (slopes[0], offsets[0]) == (2.0, 0.0)
 
 
@@ -52,17 +50,3 @@ def test_dap_is_bayes_rule_over_independent_attributes():
     found = model.decision_function(X)
     # What all classes share cancels.
     np.testing.assert_allclose(found - found[:, :1], scores - scores[:, :1], atol=1e-8)
-
-
-def test_conse_averages_the_descriptions_of_the_likeliest_classes():
-    X = TASK.X.astype(np.float64)
-    model = METHODS["conse"](n_top=3, candidates="all").fit(X, TASK.y, semantics=TASK.semantics)
-    logits = unit_rows(X) @ model.weights_.T + model.biases_
-    A = unit_semantics(TASK.semantics)
-    A = A - A[TASK.seen_classes].mean(axis=0)
-    for row in (0, 17, 60):
-        top = np.argsort(logits[row])[-3:]
-        p = softmax(logits[row])[top] / softmax(logits[row])[top].sum()
-        mixed = p @ A[TASK.seen_classes][top]
-        cosines = A @ mixed / np.linalg.norm(A, axis=1) / np.linalg.norm(mixed)
-        np.testing.assert_allclose(model.decision_function(X)[row], cosines, atol=1e-8)

@@ -1,0 +1,96 @@
+"""Rejection of unknown classes: the threshold, how it is learned, and what it rejects."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from builders import described_task
+from superproto import Task, UserError, load_model
+from superproto.baselines.registry import METHODS
+from superproto.estimator.label_table import label_rows
+from superproto.evaluation.rejection import best_threshold, learn_rejection
+from superproto.evaluation.training import fit_task
+from superproto.metrics import area_under_curve
+
+
+@pytest.fixture(scope="module")
+def task() -> Task:
+    return described_task()
+
+
+@pytest.fixture(scope="module")
+def model(task: Task) -> Any:
+    return fit_task(task, "hpl")
+
+
+def test_strangers_are_refused_and_members_are_not(task: Task) -> None:
+    known = task.restricted(np.setdiff1d(np.arange(16), [14, 15]))
+    model = fit_task(known, "hpl")
+    strangers = next(label_rows(model, task.X[np.isin(task.truth, [14, 15])], reject=True)).label
+    members = next(label_rows(model, known.X[known.asked], reject=True)).label
+    assert np.mean([label is None for label in strangers]) > 0.8
+    assert np.mean([label is None for label in members]) < 0.2
+
+
+@pytest.mark.parametrize("setting", ["zsl", "gzsl"])
+@pytest.mark.parametrize("inductive", [False, True])
+def test_the_threshold_is_learned_in_every_setting(setting: str, inductive: bool) -> None:
+    model = fit_task(described_task(setting), "prototypes", inductive=inductive)
+    learned = model.rejection_
+    assert np.isfinite(learned["threshold"])
+    assert learned["kept"] + learned["refused"] >= 1  # refusing nothing is always possible
+    assert 0 <= learned["kept"] <= 1 >= learned["refused"] >= 0
+    assert learned["members"] > 0 < learned["strangers"]
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_every_method_learns_when_to_refuse(method: str, task: Task) -> None:
+    if method in ("hpl-published", "hpl1"):
+        pytest.skip("the same code as hpl, slower")
+    learned = fit_task(task, method).rejection_
+    assert 0 <= learned["auroc"] <= 1
+    assert np.isfinite(learned["threshold"])
+
+
+def test_the_threshold_travels_in_the_model_s_file(model: Any, task: Task, tmp_path: Path) -> None:
+    model.save(tmp_path / "m")
+    again = load_model(tmp_path / "m")
+    assert again.rejection_ == model.rejection_
+    before, after = (next(label_rows(m, task.X, reject=True)).label.tolist() for m in (model, again))
+    assert before == after
+
+
+def test_the_truth_of_the_questions_changes_no_threshold(task: Task) -> None:
+    truth = task.truth.copy()
+    truth[task.asked] = truth[task.asked][::-1]
+    thresholds = [fit_task(t, "prototypes").rejection_ for t in (task, replace(task, truth=truth))]
+    assert thresholds[0] == thresholds[1]
+
+
+def test_a_model_without_a_threshold_says_how_to_get_one(task: Task) -> None:
+    model = fit_task(task, "prototypes", rejection=False)
+    with pytest.raises(UserError, match=r"has no threshold to refuse rows by. Fit it with `superproto fit`"):
+        next(label_rows(model, task.X, reject=True))
+
+
+def test_too_few_classes_to_learn_from_are_a_warning() -> None:
+    few = described_task(n_seen=3)
+    with pytest.warns(UserWarning, match="No row can be refused with this model"):
+        model = fit_task(few, "prototypes")
+    assert not hasattr(model, "rejection_")
+    learn_rejection(METHODS["prototypes"](), described_task(n_seen=4, n_unseen=1))
+
+
+def test_area_and_threshold_are_those_of_the_definition() -> None:
+    members, strangers = np.array([3.0, 2.0, 1.0, 0.0]), np.array([0.5, -1.0, 0.0])
+    pairs = [(m > s) + 0.5 * (m == s) for m in members for s in strangers]
+    is_member = np.arange(len(members) + len(strangers)) < len(members)
+    assert area_under_curve(np.concatenate([members, strangers]), is_member) == pytest.approx(np.mean(pairs))
+    threshold, kept, refused = best_threshold(members, strangers)
+    assert 0.5 < threshold < 1
+    assert (kept, refused) == (0.75, 1.0)
