@@ -42,7 +42,7 @@ def test_json_has_the_same_with_names_for_the_fields(call):
 
 
 def test_the_kinds_are_those_of_the_leaderboard(call):
-    kinds = read_toml(PLAN)["methods"]
+    kinds = read_toml(PLAN)["groups"]
     found = json.loads(call("methods", "--json")[1])
     for entry in found:
         assert entry["name"] in kinds[entry["kind"]]

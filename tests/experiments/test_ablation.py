@@ -108,6 +108,6 @@ def test_data_that_are_not_there_are_named(tmp_path):
 
 def test_where_records_go_must_be_said(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert run_command(["ablation", "--data", "."]) == 2
+    assert run_command(["research", "ablation", "--data", "."]) == 2
     assert "--output" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

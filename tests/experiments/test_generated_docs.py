@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from superproto.evaluation.evaluate import evaluate
 from superproto.experiments.generated_docs import RecordedResults, read_results, refresh, render_readme, stale
 from superproto.experiments.paper.comparison import directions
 from superproto.experiments.plans import read_plan
-from superproto.experiments.records import Record, Results, append_record, record_of
+from superproto.experiments.records import Record, Results, append_record, record_of, unmeasured
 
 
 def recorded(**scores: Any) -> Record:
@@ -80,8 +79,7 @@ def test_results_come_from_the_files_that_are_given_and_from_no_others(tmp_path:
     assert render_readme(text, RecordedResults()).count("Not measured yet") == 2
     append_record(files["parts"], replace(recorded(), task="mine"))
     accuracy = {"start": [0.1], "hpl": [0.2], "kmeans": [0.3], "transclip": [0.4]}
-    finding = {"task": "mine", "condition": "c", "seed": 0, "draws": 1, "accuracy": accuracy}
-    files["robustness"].write_text(json.dumps(finding) + "\n")
+    append_record(files["robustness"], unmeasured("robustness", "c", task="mine", params={"draws": 1}, scores=accuracy))
     found = read_results(paper, leaderboard, speed, **files)
     assert [record.task for record in found.parts] == ["mine"]
     assert "| mine | c | 1 | 10.0 | 20.0 | 30.0 | 40.0 |" in render_readme(text, found)

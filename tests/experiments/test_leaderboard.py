@@ -283,7 +283,7 @@ def test_the_page_escapes_and_says_what_was_not_run(plan: ZooPlan, records: list
 def test_the_short_block_has_hpl_however_it_places(
     plan: ZooPlan, records: list[Record], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(views, "_BEST", 2)
+    monkeypatch.setattr(views, "_N_BEST", 2)
     worse = [
         replace(r, scores={**r.scores, "per_class_accuracy": 0.01}) if (r.method, r.setting) == ("hpl", "zsl") else r
         for r in records

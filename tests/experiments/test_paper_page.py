@@ -113,7 +113,7 @@ def test_an_interrupted_run_resumes_to_the_same_page(
     with pytest.warns(UserWarning, match="line 6 is no record"):
         kept = {record.key: record for record in read_records(part)}
     assert {record.key for record in read_records(records)} == set(kept)
-    same = {r.key: r.scores for r in read_records(records) if not r.method.startswith("figure ")}
+    same = {r.key: r.scores for r in read_records(records) if r.kind == "run"}
     assert all({**kept[key].scores, "cpu_seconds": s["cpu_seconds"]} == s for key, s in same.items())
     assert page.count("<svg") > 3
 
@@ -275,6 +275,24 @@ def test_reproduce_works_outside_the_repository(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.chdir(tmp_path)
     small_pack(tmp_path, "flo_efficientnet_lite0.npz")
-    assert run_command(["reproduce", "--data", ".", "--table", "2", "--jobs", "1"]) == 0
+    assert (
+        run_command(
+            [
+                "research",
+                "paper",
+                "--data",
+                ".",
+                "--table",
+                "2",
+                "--jobs",
+                "1",
+                "-o",
+                "report.html",
+                "--records",
+                "records.jsonl",
+            ]
+        )
+        == 0
+    )
     assert "FLO Lite0 (EfficientNet-Lite0, at hand)" in (tmp_path / "report.html").read_text()
     assert len(read_records(tmp_path / "records.jsonl")) == 1

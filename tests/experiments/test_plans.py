@@ -125,12 +125,12 @@ def test_a_verb_outside_a_checkout_says_what_to_give_and_writes_nothing(installe
     (tmp_path / "r.jsonl").touch()
     before = sorted(installed.rglob("*"))
     cases = {
-        "leaderboard": "Give --records",
-        "leaderboard --run --data .": "Give --records",
-        "ablation --data .": "--output",
-        "robustness r.jsonl": "--output",
+        "research leaderboard": "Give --records",
+        "research leaderboard --run --data .": "Give --records",
+        "research ablation --data .": "--output",
+        "research robustness r.jsonl": "--output",
     }
-    shown = "leaderboard --records r.jsonl --setting zsl"
+    shown = "research leaderboard --records r.jsonl --setting zsl"
     command = [sys.executable, "-c", OUTSIDE, json.dumps([line.split() for line in (*cases, shown)])]
     environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)

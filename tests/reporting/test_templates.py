@@ -67,7 +67,7 @@ def leaderboard_page() -> Page:
     data = tuple(replace(entry, title=f"{EVIL} {i}") for i, entry in enumerate(plan.data))
     parts = tuple(replace(part, data=data[plan.data.index(part.data)]) for part in plan.parts)
     run = record(task=plan.data[0].name, chosen=EVIL)
-    return build_leaderboard_page(board_of(replace(plan, parts=parts, titles=dict.fromkeys(plan.titles, EVIL)), [run]))
+    return build_leaderboard_page(board_of(replace(plan, data=data, parts=parts, groups={EVIL: plan.methods}), [run]))
 
 
 def paper_page() -> Page:

@@ -7,7 +7,7 @@ functions, and imports the library inside them, so that `superproto --help` load
 from __future__ import annotations
 
 import importlib
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -57,7 +57,13 @@ def complete_app() -> typer.Typer:
     """The application with the verbs of every group."""
     for group in GROUPS:
         importlib.import_module(f"superproto.cli.{group}")
+    app.registered_commands.sort(key=_place)
     return app
+
+
+def _place(command: Any) -> int:
+    """Where the help lists a verb, whichever group was imported first."""
+    return GROUPS.index(command.callback.__module__.removeprefix("superproto.cli."))
 
 
 def _print_version(asked: bool) -> None:

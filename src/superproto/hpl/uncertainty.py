@@ -27,7 +27,7 @@ from superproto.samples.whitened import WhitenedSamples, evenly_spread_rows
 MATCHING_ROUNDS = 100
 # A single number is learned from them.
 UNCERTAINTY_ROWS = 1000
-Score = Callable[[WhitenedSamples], Array]
+ScoreFunction = Callable[[WhitenedSamples], Array]
 
 
 class Uncertainty(NamedTuple):
@@ -38,7 +38,7 @@ class Uncertainty(NamedTuple):
 
 
 def measure_uncertainty(
-    data: FitData, seen: SeenClasses, state: State, parents: Array, score: Score
+    data: FitData, seen: SeenClasses, state: State, parents: Array, score: ScoreFunction
 ) -> Uncertainty | None:
     """Of a fit's last state; ``score`` gives samples their (N, C) scores. None where the assignment is hard.
 
@@ -85,7 +85,7 @@ def choose_informative(clusters: Array, doubt: Array, n: int) -> Array:
     return np.array(chosen, dtype=np.int64)
 
 
-def _sharpness_of_found(data: FitData, state: State, temperature: float, score: Score) -> float:
+def _sharpness_of_found(data: FitData, state: State, temperature: float, score: ScoreFunction) -> float:
     """For want of labels: the likeliest on what samples are found to be, each without its self-influence.
 
     Never sharper than the assignment was. It cannot know of clusters that are matched to the wrong class.
@@ -119,7 +119,7 @@ def _without_samples(data: FitData, state: State) -> Array:
     return np.asarray(data.allowed & ~data.seen & (state.masses + data.counts < 0.5))
 
 
-def _blunted(pool: WhitenedSamples, columns: Array, sharpness: float, by_class: Array, score: Score) -> float:
+def _blunted(pool: WhitenedSamples, columns: Array, sharpness: float, by_class: Array, score: ScoreFunction) -> float:
     """The inverse temperature at which the mean confidence is right: that of a sample times that of its class.
 
     One number for all rows, so that the likeliest class stays the label.
