@@ -70,8 +70,16 @@ def fits(data: Path) -> Iterator[tuple[str, Any, Any, Any, Any]]:
         yield f"{name} inductive hpl", HPL(random_state=0), *known(task), task.semantics
         for init in ("kmeans", "affinity"):
             yield f"{name} zsl hpl {init}", HPL(random_state=0, init=init), task.X, task.y, task.semantics
-        for params in ({"order": "seen"}, {"alternate": False}, {"n_prototypes": 2}, {"discriminative_weight": 0.5},
-                       {"prior": "uniform"}, {"prior": None}, {"temperature": 0.0}, {"dictionary_solver": "gradient"}):
+        for params in (
+            {"order": "seen"},
+            {"alternate": False},
+            {"n_prototypes": 2},
+            {"discriminative_weight": 0.5},
+            {"prior": "uniform"},
+            {"prior": None},
+            {"temperature": 0.0},
+            {"dictionary_solver": "gradient"},
+        ):
             model = HPL(random_state=0, **params)
             yield f"{name} zsl hpl {params}", model, task.X, task.y, task.semantics
     for name, task in mixed.items():

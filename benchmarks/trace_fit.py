@@ -2,13 +2,15 @@
 
     python benchmarks/trace_fit.py
 
-A module switch is a pair (caller, callee) of functions of superproto that live in different modules, counted once.
+A module switch is a call from a function of superproto to one that lives in another module. Counted are the different
+pairs of caller and callee, and all such calls while the fits run.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
+from collections import Counter
 from types import FrameType
 from typing import Any
 
@@ -16,10 +18,13 @@ from superproto import HPL
 from superproto.datasets import digits, make_task
 
 
-def trace(task: Any) -> tuple[set[tuple[str, str]], set[tuple[tuple[str, str], tuple[str, str]]]]:
-    """Functions that a fit calls, and pairs of caller and callee in different modules."""
-    functions: set[tuple[str, str]] = set()
-    switches: set[tuple[tuple[str, str], tuple[str, str]]] = set()
+Function = tuple[str, str]
+
+
+def trace(task: Any) -> tuple[set[Function], Counter[tuple[Function, Function]]]:
+    """Functions that a fit calls, and how often a caller in one module calls a callee in another."""
+    functions: set[Function] = set()
+    switches: Counter[tuple[Function, Function]] = Counter()
 
     def place(frame: FrameType | None) -> tuple[str, str] | None:
         while frame is not None:
@@ -39,7 +44,7 @@ def trace(task: Any) -> tuple[set[tuple[str, str]], set[tuple[tuple[str, str], t
         assert callee is not None
         functions.add(callee)
         if caller is not None and caller[0] != callee[0]:
-            switches.add((caller, callee))
+            switches[caller, callee] += 1
 
     sys.setprofile(watch)
     try:
@@ -51,17 +56,17 @@ def trace(task: Any) -> tuple[set[tuple[str, str]], set[tuple[tuple[str, str], t
 
 def main() -> None:
     """Print the counts for two tasks together."""
-    functions, switches = set(), set()
+    functions, switches = set(), Counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for task in (digits(), make_task(n_seen=20, n_unseen=5)):
             found = trace(task)
             functions |= found[0]
-            switches |= found[1]
+            switches += found[1]
     modules = {module for module, _ in functions}
     pairs = {(caller[0], callee[0]) for caller, callee in switches}
     print(f"{len(functions)} functions in {len(modules)} modules")
-    print(f"{len(switches)} module switches between {len(pairs)} pairs of modules")
+    print(f"{len(switches)} different module switches between {len(pairs)} pairs of modules, {switches.total()} in all")
 
 
 if __name__ == "__main__":

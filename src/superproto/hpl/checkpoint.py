@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,11 @@ class Checkpoint:
         self.path = None if path is None else Path(path)
         self.owner = owner
         self.progress = self.read()
+
+    @property
+    def keep(self) -> Callable[[SolverProgress], None] | None:
+        """What writes the progress after an iteration, if there is a path."""
+        return None if self.path is None else self.write
 
     def read(self) -> SolverProgress | None:
         """Where the fit stood, or None when there is no file yet."""
@@ -65,8 +71,7 @@ class Checkpoint:
         """Replace the file; when that fails, the one before it is still there."""
         from safetensors.numpy import save
 
-        if self.path is None:
-            return
+        assert self.path is not None
         with write_whole(self.path) as handle:
             handle.write(save(_arrays(progress), {_KEY: self.owner}))
 

@@ -28,7 +28,7 @@ from superproto.hpl.refinement import refine
 from superproto.hpl.seen_classes import SeenClasses
 from superproto.hpl.several_prototypes import divide_classes, merge_prototypes
 from superproto.hpl.solver import Iteration, Outcome, Schedule, best_start, minimize, progress_callback
-from superproto.hpl.start import continue_from, first_state, possible_starts
+from superproto.hpl.start import first_states, possible_starts
 from superproto.hpl.uncertainty import Uncertainty, choose_informative, measure_uncertainty
 from superproto.hpl.user_warnings import warn_user
 from superproto.hpl.weights import choose_weights
@@ -238,13 +238,12 @@ class HPL(ZeroShotEstimator):
         self.metric_ = self._metric(X, task)
         data = FitData.of(X, task, self.metric_, center=params.unit)
         seen = SeenClasses.of(data, params.unit, params.temperature)
-        fresh = first_state(data, seen.predicted, params)
-        start = continue_from(fresh, params.init, data, params.unit)
+        fresh, start = first_states(data, seen.predicted, params)
         pool = diagnose_pool(data, seen, params.soft, params.estimates_prior, params.seed or 0)
         weights = choose_weights(data, seen, pool, params)
         objective, start = build_objective(data, seen, start, pool, weights, params)
         start = best_start(objective, possible_starts(objective, start, data, weights), self._schedule())
-        outcome = minimize(objective, start, self._schedule(), self._reporter(), checkpoint.write, checkpoint.progress)
+        outcome = minimize(objective, start, self._schedule(), self._reporter(), checkpoint.keep, checkpoint.progress)
         objective, outcome = refine(objective, outcome, data, seen, fresh, pool, weights, params, self._refit)
         objective, outcome, parents = self._with_several_prototypes(objective, outcome, data, params.n_prototypes)
         self._store(objective, outcome, parents, data, pool.evenness, seen.temperature)

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superproto.hpl.objective.state import Objective, State
+from superproto.hpl.objective.state import Given, Objective, State
 from superproto.samples.chunks import Array
 from superproto.samples.progress import print_line
+from superproto.samples.whitened import WhitenedSamples
 
 INNER_TOLERANCE = 1e-6
 DICTIONARY_TOLERANCE = 1e-6
@@ -70,7 +71,7 @@ def minimize(
 
     ``keep`` is given every iteration's progress before the callback is; ``resumed`` is one of them, to go on from.
     """
-    members = _members(objective)
+    members = _members(objective.given)
     start = state if resumed is None else state._replace(P=resumed.first_prototypes)
     if not schedule.alternate:
         return _one_way(objective, state, schedule, members, callback, keep, resumed)
@@ -92,7 +93,7 @@ def minimize(
         revived += back
         changed = _changed(before.labels, state.labels)
         calm = _calmed(objective, state, changed, values)
-        converged = calm is state and _at_rest(before, state, values, changed, schedule.tol, objective)
+        converged = calm is state and _at_rest(before, state, values, changed, schedule.tol, members.given.pool)
         state = calm
         _tell(SolverProgress(state, values, converged, revived, start.P), changed, callback, keep)
     state = unseen_part(objective, state, schedule, members)
@@ -123,10 +124,11 @@ def _tell(
 class _Members(NamedTuple):
     seen: Array
     unseen: Array
+    given: Given
 
 
-def _members(objective: Objective) -> _Members:
-    return _Members(np.flatnonzero(objective.given.seen), np.flatnonzero(~objective.given.seen))
+def _members(given: Given) -> _Members:
+    return _Members(np.flatnonzero(given.seen), np.flatnonzero(~given.seen), given)
 
 
 def unseen_part(objective: Objective, state: State, schedule: Schedule, members: _Members) -> State:
@@ -164,7 +166,7 @@ def seen_part(objective: Objective, state: State, schedule: Schedule, members: _
 
 def revive(objective: Objective, state: State, start: State, members: _Members) -> tuple[State, int]:
     """Restart empty classes from their description-predicted prototypes, where that lowers the objective."""
-    given = objective.given
+    given = members.given
     empty = np.flatnonzero(given.allowed & ~given.seen & (np.bincount(state.labels, minlength=len(state.P)) == 0))
     if given.pool is None or len(empty) == 0:
         return state, 0
@@ -232,9 +234,11 @@ def _still(before: State, after: State, tol: float) -> bool:
     return all(np.linalg.norm(new - old) <= tol * max(1.0, float(np.linalg.norm(old))) for old, new in pairs)
 
 
-def _at_rest(before: State, after: State, values: list[float], changed: int, tol: float, objective: Objective) -> bool:
+def _at_rest(
+    before: State, after: State, values: list[float], changed: int, tol: float, pool: WhitenedSamples | None
+) -> bool:
     """At most a share tol of the labels moved, and the super-prototypes rest or the objective hardly fell."""
-    size = 1.0 if objective.given.pool is None else float(objective.given.pool.n)
+    size = 1.0 if pool is None else float(pool.n)
     if changed > tol * size:
         return False
     if _still(before, after, tol):

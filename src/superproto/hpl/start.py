@@ -24,6 +24,12 @@ from superproto.samples.chunks import Array
 from superproto.samples.whitening import Metric
 
 
+def first_states(data: FitData, predicted: Array, params: Parameters) -> tuple[State, State]:
+    """A first state from the predicted prototypes (C, d), and the start: the same, or where an earlier model ended."""
+    fresh = first_state(data, predicted, params)
+    return fresh, continue_from(fresh, params.init, data, params.unit)
+
+
 def first_state(data: FitData, predicted: Array, params: Parameters) -> State:
     """At the predicted prototypes (C, d), or at clusters of the unlabeled samples that are matched to them."""
     seen, A = data.seen, data.descriptions
