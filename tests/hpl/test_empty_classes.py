@@ -12,7 +12,7 @@ def test_an_empty_class_is_restarted_where_that_lowers_the_objective(compose):
     published = HPL.as_published(whiten=True).get_params()
     fit = compose(law_task("zsl", separation=3.0), **published)
     objective, first = fit.objective, fit.start
-    members = solver._members(objective)
+    members = solver._members(objective.given)
     lost = int(members.unseen[0])
     P = first.P.copy()
     P[lost] *= -5
