@@ -15,6 +15,7 @@ from superproto.errors import UserError
 
 _HOMES: dict[str, str] = {
     "prototypes": "superproto.baselines.prototypes:Prototypes",
+    "zero-shot": "superproto.baselines.zero_shot:ZeroShot",
     "eszsl": "superproto.baselines.eszsl:ESZSL",
     "sae": "superproto.baselines.sae:SAE",
     "ale": "superproto.baselines.ale:ALE",

@@ -232,11 +232,12 @@ class HPL(ZeroShotEstimator):
         ``init``, if given, is used for this fit in place of the parameter: an earlier model to go on from.
         """
         X, problem = self._check(X, y, semantics, class_names)
-        task = with_few_labels_as_unseen(problem, partial(self._in_one_space, X, problem), is_unit(self))
+        in_one_space = self._in_one_space(X, problem)
+        task = with_few_labels_as_unseen(problem, in_one_space, is_unit(self))
         params = check_parameters(self, task, self.init if init is None else init)
         checkpoint = Checkpoint(self.checkpoint, signature(self, params.init))
         self.metric_ = self._metric(X, task)
-        data = FitData.of(X, task, self.metric_, center=params.unit)
+        data = FitData.of(X, task, self.metric_, params.unit, in_one_space)
         seen = SeenClasses.of(data, params.unit, params.temperature)
         fresh, start = first_states(data, seen.predicted, params)
         pool = diagnose_pool(data, seen, params.soft, params.estimates_prior, params.seed or 0)

@@ -10,6 +10,7 @@ import numpy as np
 from superproto.estimator.validation import Problem
 from superproto.samples.centering import center_descriptions
 from superproto.samples.chunks import Array, rows_of
+from superproto.samples.kernels import unit_rows
 from superproto.samples.whitened import WhitenedSamples, labeled_and_pool
 from superproto.samples.whitening import Metric
 
@@ -24,13 +25,15 @@ class FitData:
     ``labels`` (n,) are the classes of the labeled samples; ``counts`` (C,) and ``sums`` (C, d) are those of the labeled
     samples of each class. ``candidates`` (c,) are the classes that an unlabeled sample may have, ``allowed`` (C,) the
     same as a mask; ``generalized`` where both seen and unseen classes are among them, ``seen_compete`` where any seen
-    class is.
+    class is. ``texts`` (C, d) are the descriptions seen through the metric, where they live in the space of the
+    features (CLIP's text vectors); None for attributes.
     """
 
     labeled: WhitenedSamples
     labels: Array
     pool: WhitenedSamples | None
     descriptions: Array
+    texts: Array | None
     described: bool
     names: Array
     seen: Array
@@ -43,8 +46,11 @@ class FitData:
     generalized: bool
 
     @classmethod
-    def of(cls, X: Any, problem: Problem, metric: Metric, center: bool) -> FitData:
-        """From checked input; ``center``: descriptions are taken about their mean."""
+    def of(cls, X: Any, problem: Problem, metric: Metric, center: bool, in_one_space: bool = False) -> FitData:
+        """From checked input; ``center``: descriptions are taken about their mean.
+
+        ``in_one_space``: descriptions are vectors in the space of the features.
+        """
         known, asked = labeled_and_pool(problem.labels)
         labels, n_classes = problem.labels[known], problem.n_classes
         labeled = WhitenedSamples(rows_of(X, known), metric)
@@ -58,6 +64,7 @@ class FitData:
         return cls(
             labeled=labeled, labels=labels, pool=pool, names=problem.names, described=problem.described,
             descriptions=center_descriptions(problem.semantics, centered=center),
+            texts=metric.forward(unit_rows(problem.semantics)) if in_one_space and not metric.root else None,
             seen=seen, allowed=allowed, candidates=np.flatnonzero(allowed), counts=counts, sums=sums,
             n_classes=n_classes, seen_compete=compete, generalized=compete and bool((allowed & ~seen).any()),
         )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -95,7 +94,7 @@ def is_unit(model: Any) -> bool:
     return bool(model.prototypes == "unit" and model.variant == "hpl")
 
 
-def with_few_labels_as_unseen(problem: Problem, in_one_space: Callable[[], bool], unit: bool) -> Problem:
+def with_few_labels_as_unseen(problem: Problem, in_one_space: bool, unit: bool) -> Problem:
     """The problem with hardly labeled candidates counted as unseen: their few labels help, the pool still places them.
 
     With more than ten labels a class is as good as seen: its prototype is theirs. Seen classes teach what descriptions
@@ -106,7 +105,7 @@ def with_few_labels_as_unseen(problem: Problem, in_one_space: Callable[[], bool]
         return problem
     opened = problem.seen & problem.allowed & (counts <= FEW_LABELS)
     seen = problem.seen & ~opened
-    taught = MOST_OPENED * seen.sum() >= opened.sum() if seen.any() else in_one_space()
+    taught = MOST_OPENED * seen.sum() >= opened.sum() if seen.any() else in_one_space
     return replace(problem, seen=seen) if taught else problem
 
 

@@ -17,6 +17,8 @@ from superproto.samples.chunks import Array
 PROTOTYPE_RIDGE = 0.1
 CENTERED_RIDGE = 0.3
 SMALLEST_COMPACTNESS = 1e-6
+# So many seen classes tell what separates their means from their texts.
+LEAST_SEEN_FOR_TEXTS = 3
 
 
 @dataclass(frozen=True)
@@ -27,10 +29,12 @@ class SeenClasses:
     means of the seen ones, predictions from descriptions for the others. ``compactness`` is the median length of a
     class mean of unit samples; ``temperature`` that of the assignment, in the same units as scores; ``ridge`` that of
     predictions.
+    ``texts`` (m, d) are the descriptions of the seen classes in the space of the features, or None.
     """
 
     prototypes: Array
     descriptions: Array
+    texts: Array | None
     predicted: Array
     compactness: float
     temperature: float
@@ -44,6 +48,7 @@ class SeenClasses:
         return cls(
             prototypes=normalized(data.sums[seen], data.sums[seen]),
             descriptions=data.descriptions[seen],
+            texts=data.texts[seen] if data.texts is not None and has_gap(data) else None,
             predicted=predict_all(data, unit, ridge),
             compactness=compactness,
             temperature=temperature * compactness,
@@ -52,8 +57,14 @@ class SeenClasses:
 
     @cached_property
     def left_out(self) -> Array:
-        """(m, d) unit prototypes of the seen classes, each predicted from its description and all the other classes."""
+        """(m, d) unit prototypes of the seen classes, each predicted from its description and all the other classes.
+
+        Texts of the feature space are moved by the gap of all classes: the metric is centered on them, so that the gap
+        of the others would only subtract the class that is left out.
+        """
         P = self.prototypes
+        if self.texts is not None:
+            return normalized(text_prototypes(self.texts, P, self.texts), P)
         return normalized(predict_left_out(self.descriptions, P, self.ridge), P)
 
     @cached_property
@@ -82,11 +93,33 @@ def predict_all(data: FitData, unit: bool, ridge: float) -> Array:
     P[seen] = data.sums[seen] / data.counts[seen, None]
     if unit:
         P = normalized(P, P)
-    if seen.any():
+    if data.texts is not None and has_gap(data):
+        P[~seen] = text_prototypes(data.texts[seen], P[seen], data.texts[~seen])
+    elif seen.any():
         P[~seen] = predict_prototypes(A[seen], P[seen], A[~seen], ridge)
     else:
         P = A.copy()
     return normalized(P, P) if unit else P
+
+
+def has_gap(data: FitData) -> bool:
+    """Whether enough classes are seen to measure the gap between their means and their texts."""
+    return int(data.seen.sum()) >= LEAST_SEEN_FOR_TEXTS
+
+
+def text_prototypes(T_known: Array, P_known: Array, T_asked: Array) -> Array:
+    """gap + b t: texts of the feature space, moved by the gap of the known classes. gap = mean(p - b t).
+
+    b is the least-squares slope of known prototypes on their texts.
+    """
+    return np.asarray(P_known.mean(axis=0) + text_slope(T_known, P_known) * (T_asked - T_known.mean(axis=0)))
+
+
+def text_slope(T: Array, P: Array) -> float:
+    """b = sum <p - mean p, t - mean t> / sum |t - mean t|^2, at least 0."""
+    away = T - T.mean(axis=0)
+    spread = float((away**2).sum())
+    return max(0.0, float(((P - P.mean(axis=0)) * away).sum()) / spread) if spread > 0 else 0.0
 
 
 def predict_prototypes(A_known: Array, P_known: Array, A_asked: Array, ridge: float = PROTOTYPE_RIDGE) -> Array:

@@ -1,0 +1,59 @@
+"""The plain zero-shot rule of image and text embeddings: the most similar text."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from superproto.baselines._shared.class_vectors import class_vectors, shares_space
+from superproto.baselines.base import LinearBaseline
+from superproto.estimator.validation import Problem
+from superproto.samples.chunks import Array
+
+
+class ZeroShot(LinearBaseline):
+    """Zero-shot classification with text embeddings: each sample gets the class of the most similar text.
+
+    ``argmax_j cos(x, t_j)``, with probabilities ``softmax_j(logit_scale · cos(x, t_j))``. Nothing is learned from
+    labeled or unlabeled samples. Where descriptions do not live in the space of the features, class vectors are class
+    means of seen classes and kernel ridge predictions for unseen ones.
+
+    Reference: Radford et al., "Learning transferable visual models from natural language supervision", ICML 2021.
+
+    Parameters
+    ----------
+    logit_scale : float, default=100
+        Inverse temperature of the probabilities; 100 is that of CLIP. Grows: more confident.
+    candidates, whiten, random_state, seen_bias
+        As for every baseline; nothing here is random.
+
+    Attributes
+    ----------
+    classifiers_ : array of shape (C, d)
+        The texts or predicted prototypes, at length 1.
+    """
+
+    method_key = "zero-shot"
+
+    _positive: ClassVar[tuple[str, ...]] = ("logit_scale",)
+
+    def __init__(
+        self,
+        logit_scale: float = 100.0,
+        *,
+        candidates: Any = "unseen",
+        whiten: bool | float = False,
+        random_state: Any = None,
+        seen_bias: float = 0.0,
+    ) -> None:
+        self.logit_scale = logit_scale
+        super().__init__(candidates, whiten, random_state, seen_bias)
+
+    def _takes_texts(self) -> bool:
+        return True
+
+    def _learn(self, X: Array, problem: Problem) -> None:
+        self._store_linear(class_vectors(X, problem, self.metric_))
+
+    def _fit_sharpness(self, X: Array, problem: Problem) -> float:
+        shared = shares_space(X, problem, self.metric_)
+        return float(self.logit_scale) if shared else super()._fit_sharpness(X, problem)
