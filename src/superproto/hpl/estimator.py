@@ -232,8 +232,7 @@ class HPL(ZeroShotEstimator):
         ``init``, if given, is used for this fit in place of the parameter: an earlier model to go on from.
         """
         X, problem = self._check(X, y, semantics, class_names)
-        in_one_space = self._in_one_space(X, problem)
-        task = with_few_labels_as_unseen(problem, in_one_space, is_unit(self))
+        task, in_one_space = self._task(X, problem)
         params = check_parameters(self, task, self.init if init is None else init)
         checkpoint = Checkpoint(self.checkpoint, signature(self, params.init))
         self.metric_ = self._metric(X, task)
@@ -258,6 +257,11 @@ class HPL(ZeroShotEstimator):
         X, problem = super()._check(X, y, semantics, class_names)
         self._store_classes(problem)
         return with_progress(X) if self.verbose else X, problem
+
+    def _task(self, X: Any, problem: Problem) -> tuple[Problem, bool]:
+        """The problem with hardly labeled classes counted as unseen; whether descriptions live in the feature space."""
+        in_one_space = self._in_one_space(X, problem)
+        return with_few_labels_as_unseen(problem, in_one_space, is_unit(self)), in_one_space
 
     def _refit(self, objective: Objective, state: State) -> Outcome:
         """A further fit, of which a callback is not told: not all of them are kept."""
