@@ -81,7 +81,7 @@ def evaluate_verb(
     start = perf_counter()
     chosen_params, chosen = read_params(param, params, method)
     with terminal.progress("importing"):
-        _prepare([method], chosen_params, record)
+        _prepare([method], chosen_params, record, path)
         from superproto.evaluation.evaluate import evaluate as run
     imported = perf_counter() - start
     with terminal.progress(f"reading {path.name}"):
@@ -126,7 +126,7 @@ def compare_verb(
     if not names:
         raise UserError(f"--methods {methods!r} names no method. Write it as eszsl,hpl.")
     with terminal.progress(f"reading {path.name}"):
-        _prepare(names, {}, record)
+        _prepare(names, {}, record, path)
         task = load_task(path, setting, protocol, attributes, split)
     from superproto.evaluation.evaluate import difference
     from superproto.evaluation.evaluate import evaluate as run
@@ -192,13 +192,13 @@ def _documented(method: type) -> tuple[str, str]:
     return "" if found is None else found.group(1).replace(",", ""), summary
 
 
-def _prepare(methods: Sequence[str], params: dict[str, Any], record: Path | None) -> None:
+def _prepare(methods: Sequence[str], params: dict[str, Any], record: Path | None, pack: Path) -> None:
     """Whatever can be wrong with the options is said before any data are read."""
     from superproto.baselines.registry import make_model
 
     for method in methods:
         make_model(method, params)
-    check_output(record)
+    check_output(record, pack)
 
 
 def _record(found: Sequence[Evaluation], path: Path | None) -> None:

@@ -111,17 +111,6 @@ def versions() -> dict[str, str]:
     return {"superproto": __version__, **packages, "python": platform.python_version()}
 
 
-def check_writable(path: PathLike) -> None:
-    """Say now, not after an hour's work, that records cannot be written there."""
-    path = Path(path)
-    if path.is_dir():
-        raise UserError(f"{path} is a folder. Give the name of a file to write.")
-    if not path.parent.is_dir():
-        raise UserError(f"{path} cannot be written: the folder {path.parent} does not exist.")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UserError(f"{path} cannot be written: permission denied. Choose another place.")
-
-
 def append_record(path: PathLike, record: Record) -> None:
     """Add the record's line in one write, so that lines of several processes never mix."""
     line = _line(record).encode()

@@ -25,13 +25,12 @@ from superproto.experiments.records import (
     HEADLINES,
     Record,
     append_record,
-    check_writable,
     failure_note,
     known_records,
     unmeasured,
 )
 from superproto.experiments.task_cache import PreparedTask, Whitened
-from superproto.files import PathLike
+from superproto.files import PathLike, check_writable
 
 OnRecord = Callable[[Record, bool], None]
 Step = Callable[[str], None]

@@ -11,10 +11,9 @@ from superproto.errors import UserError
 from superproto.estimator.whitening import WithinClassWhitening
 from superproto.experiments.leaderboard.tuned_parameters import choose_parameters
 from superproto.experiments.plans import REFERENCE, SETTINGS, Part, Reference, ZooPlan
-from superproto.experiments.records import check_writable
 from superproto.experiments.runner import Job, Progress, Run, Step, run_jobs
 from superproto.experiments.task_cache import TaskCache
-from superproto.files import PathLike
+from superproto.files import PathLike, check_writable
 
 
 def run_leaderboard(
