@@ -57,6 +57,16 @@ def test_a_class_whose_description_fits_nothing_is_named(own: Path) -> None:
     assert "are rather another class's" in page
 
 
+@pytest.mark.parametrize("share", ["rejected", "refused"])
+def test_the_learned_threshold_is_a_sentence_for_files_of_every_version(own: Path, share: str) -> None:
+    model = load_model(own)
+    model.rejection_ = {"threshold": 0.25, "auroc": 0.875, "kept": 0.9, share: 0.8}
+    page = str(build_report(model).render())
+    assert "keeps 90% of the samples of known classes and rejects 80% of those of unknown classes" in page
+    model.rejection_ = {"threshold": 0.25}
+    assert "A label is rejected" not in str(build_report(model).render())
+
+
 def test_a_model_without_its_pack_still_has_a_page(own: Path) -> None:
     assert "Share of the pool that each class was found to have" in report_on(own).render()
 

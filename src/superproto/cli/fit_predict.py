@@ -150,7 +150,7 @@ def _show_fitted(model: Any, output: Path, method: str, name: str, as_json: bool
     if learned is not None:
         terminal.show(
             f"On held-out classes, rejection keeps {learned['kept']:.0%} of the samples of known classes and rejects "
-            f"{learned['refused']:.0%} of those of unknown classes (area under the curve {learned['auroc']:.3f})."
+            f"{learned['rejected']:.0%} of those of unknown classes (area under the curve {learned['auroc']:.3f})."
         )
 
 
@@ -201,9 +201,9 @@ def predict_verb(
     if as_json:
         terminal.show_json({"labels": output, **handed._asdict()})
         return
-    refused = f", {handed.rejected} of them left without a label" if reject else ""
+    rejected = f", {handed.rejected} of them left without a label" if reject else ""
     # What was asked for may go to standard output itself (-o /dev/stdout): the summary is a note.
-    terminal.note(f"Wrote {handed.rows} rows to {output}{refused}; mean probability {handed.mean_probability:.2f}.")
+    terminal.note(f"Wrote {handed.rows} rows to {output}{rejected}; mean probability {handed.mean_probability:.2f}.")
 
 
 def _predict_parts(model: Path, features: Path, output: Path, reject: bool, as_json: bool) -> None:

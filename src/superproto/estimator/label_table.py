@@ -121,8 +121,8 @@ def _threshold(model: Any) -> float:
     learned = getattr(model, "rejection_", None)
     if not isinstance(learned, dict) or not isinstance(learned.get("threshold"), float):
         raise UserError(
-            "The model has no threshold to refuse rows by. Fit it with `superproto fit` on a pack to learn one; "
-            "that takes four seen classes or more."
+            "The model has no threshold to reject rows. Fit it with `superproto fit` on a pack to learn one; "
+            "this needs at least 4 seen classes."
         )
     return float(learned["threshold"])
 

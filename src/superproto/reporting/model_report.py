@@ -246,7 +246,16 @@ def _folds(folds: list[Mapping[str, Any]]) -> Table | None:
 def _rejection(learned: object) -> str:
     if not isinstance(learned, Mapping):
         return ""
-    return ", ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in learned.items())
+    # Files of version 0.1.0 say "refused".
+    rejected = learned.get("rejected", learned.get("refused"))
+    found = [learned.get("threshold"), learned.get("kept"), rejected, learned.get("auroc")]
+    if not all(isinstance(value, float) for value in found):
+        return ""
+    return (
+        "A label is rejected where its confidence is below {:.3g}. This threshold was learned on held-out seen "
+        "classes, where it keeps {:.0%} of the samples of known classes and rejects {:.0%} of those of unknown "
+        "classes (area under the curve {:.3f})."
+    ).format(*found)
 
 
 def _marked(model: Any, names: list[str], c: int) -> str:
