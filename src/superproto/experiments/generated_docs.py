@@ -115,7 +115,7 @@ def digits_block(plan: Plan, results: Results) -> str:
     """The demo's honest average."""
     found = results.figure("digits").get("digits")
     if found is None:
-        return "Not measured yet: `superproto reproduce --figure digits`."
+        return "Not measured yet: `superproto research paper --figure digits`."
     before, after = (np.array([choice[i] for choice in found["choices"]]) for i in (1, 2))
     own = next(choice for choice in found["choices"] if choice[0] == found["unseen"])
     spread = [f"{100 * values.mean():.1f} ± {100 * values.std():.1f} %" for values in (before, after)]
@@ -157,14 +157,16 @@ def _in_docs(table: Table) -> str:
 def parts_block(results: RecordedResults) -> str:
     """Each part of the model off: the change in points, with the paired 95 % interval."""
     found = findings(results.parts)
-    return Table(*table_of(found)).to_markdown() if found else "Not measured yet: `superproto ablation --data DIR`."
+    if not found:
+        return "Not measured yet: `superproto research ablation --data DIR`."
+    return Table(*table_of(found)).to_markdown()
 
 
 def held_out_block(results: RecordedResults) -> str:
     """The same on held-out seen classes, mean over folds."""
     found = findings(results.held_out)
     if not found:
-        return "Not measured yet: `superproto ablation --data DIR --held-out 3`."
+        return "Not measured yet: `superproto research ablation --data DIR --held-out 3`."
     return Table(*held_out_table(found)).to_markdown()
 
 
@@ -172,7 +174,7 @@ def robustness_block(results: RecordedResults) -> str:
     """Mean accuracy over the draws for every condition, and in which of them the start is better."""
     found = results.robustness
     if not found:
-        return "Not measured yet: `superproto robustness --data DIR`."
+        return "Not measured yet: `superproto research robustness PACK`."
     worse = [f"{f['task']}, {f['condition']}" for f in found if _loss(f) > _TOLERATED_LOSS]
     said = (
         f"`HPL()` is worse than its start by more than {100 * _TOLERATED_LOSS:.0f} point in {len(worse)} of "
