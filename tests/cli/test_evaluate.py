@@ -107,8 +107,8 @@ def test_a_record_is_appended_when_asked(call, packed, tmp_path):
 def test_a_pool_without_labels_cannot_be_scored(call, mistake, files):
     inputs = ("--features", files / "x.npy", "--labels", files / "y.csv", "--classes", files / "classes.csv")
     assert call("pack", *inputs, "-o", files / "own.npz")[0] == 0
-    assert "is unknown, so there is nothing to score" in mistake("evaluate", files / "own.npz")
-    assert "is unknown, so there is nothing to score" in mistake("compare", files / "own.npz", "--methods", "eszsl")
+    assert "are unknown, so there is nothing to score" in mistake("evaluate", files / "own.npz")
+    assert "are unknown, so there is nothing to score" in mistake("compare", files / "own.npz", "--methods", "eszsl")
 
 
 @pytest.mark.parametrize("setting", ["zsl", "gzsl"])

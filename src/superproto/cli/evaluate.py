@@ -42,15 +42,6 @@ RecordFile = Annotated[
 ]
 # "Reference: Wan, Chen, ... (NeurIPS 2019)": the venue and the year.
 _REFERENCE = re.compile(r"Reference.*?([A-Z][A-Za-z-]+(?: workshops)?,? (?:19|20)\d\d)")
-_PERCENT = {
-    "per_class_accuracy": "per-class accuracy",
-    "unseen": "unseen",
-    "seen": "seen",
-    "harmonic_mean": "harmonic mean",
-    "ausuc": "AUSUC",
-    "top5": "top-5",
-    "ece": "calibration error",
-}
 
 
 @app.command("evaluate", rich_help_panel=HelpPanel.SCORE)
@@ -228,26 +219,28 @@ def _fields(found: Evaluation) -> dict[str, Any]:
 
 
 def _show(found: Evaluation, breakdown: dict[str, float]) -> None:
+    from superproto.evaluation.evaluate import HEADLINES, SCORE_TITLES
+
     task = found.task
     terminal.show(
         f"{found.method} on {task.name}: {task.setting}, {task.protocol}, pool {task.pool}, seed {found.seed}"
     )
-    first = "harmonic_mean" if task.setting == "gzsl" else "per_class_accuracy"
-    for name, words in _PERCENT.items():
+    for name, title in SCORE_TITLES.items():
         if name in found.scores:
-            sure = f"  (95 % interval {_interval(found)})" if name == first else ""
-            terminal.show(f"  {words:<20}{100 * found.scores[name]:6.2f} %{sure}")
+            interval = f"  (95 % interval {_interval(found)})" if name == HEADLINES[task.setting] else ""
+            terminal.show(f"  {title:<20}{100 * found.scores[name]:6.2f} %{interval}")
     parts = " + ".join(f"{name} {seconds:.1f}" for name, seconds in breakdown.items())
     terminal.show(f"  {'time':<20}{sum(breakdown.values()):6.1f} s = {parts}")
 
 
 def _show_comparison(found: Sequence[Evaluation], changes: Sequence[Difference]) -> None:
+    from superproto.evaluation.evaluate import SCORE_TITLES, SHOWN_SCORES
+
     task = found[0].task
-    generalized = task.setting == "gzsl"
-    shown = ["unseen", "seen", "harmonic_mean", "ausuc"] if generalized else ["per_class_accuracy", "top5"]
+    shown = SHOWN_SCORES[task.setting]
     columns = [
         "method",
-        *(f"{_PERCENT[name]}, %" for name in shown),
+        *(f"{SCORE_TITLES[name]}, %" for name in shown),
         "95 % interval",
         "seconds",
         f"minus {found[0].method}",
@@ -257,7 +250,7 @@ def _show_comparison(found: Sequence[Evaluation], changes: Sequence[Difference])
         against = "" if change is None else _signed(change)
         scores = [f"{100 * one.scores[name]:.2f}" for name in shown]
         rows.append([one.method, *scores, _interval(one), f"{one.seconds:.1f}", against])
-    title = f"{task.name}: {task.setting}, {task.protocol}, pool {task.pool}, {found[0].scores['questions']} questions"
+    title = f"{task.name}: {task.setting}, {task.protocol}, pool {task.pool}, {found[0].scores['questions']} samples"
     terminal.show_table(columns, rows, title=title)
 
 

@@ -204,7 +204,7 @@ class Task:
     def __repr__(self) -> str:
         return (
             f"Task({self.name}: {self.setting}, {self.protocol}, {int((~self.asked).sum())} labeled samples of "
-            f"{len(self.seen_classes)} classes, {int(self.asked.sum()) + len(self.later)} questions, "
+            f"{len(self.seen_classes)} classes, {int(self.asked.sum()) + len(self.later)} unlabeled samples, "
             f"{len(self.unseen_classes)} unseen classes, pool {self.pool})"
         )
 

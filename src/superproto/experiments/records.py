@@ -24,11 +24,10 @@ from superproto import __version__
 from superproto.baselines.registry import METHODS, make_model, parameters_of
 from superproto.datasets.task import Task
 from superproto.errors import UserError
-from superproto.evaluation.evaluate import Evaluation
+from superproto.evaluation.evaluate import HEADLINES, Evaluation
 from superproto.files import PathLike, write_whole
 
 KINDS = ("run", "tuning", "figure", "robustness", "speed")
-HEADLINES = {"zsl": "per_class_accuracy", "gzsl": "harmonic_mean"}
 _FAILED = "failed: "
 # What a study of speed measured, as its views take it.
 Entry = dict[str, Any]

@@ -20,9 +20,8 @@ from typing import Any
 from superproto.baselines.registry import make_model, parameters_of
 from superproto.datasets.task import Task
 from superproto.evaluation import bootstrap
-from superproto.evaluation.evaluate import evaluate
+from superproto.evaluation.evaluate import HEADLINES, evaluate
 from superproto.experiments.records import (
-    HEADLINES,
     Record,
     append_record,
     failure_note,

@@ -236,7 +236,7 @@ def _confusions(demo: Demo) -> list[tuple[Markup, str]]:
     for title, one in (("Inductive", demo.inductive), ("Transductive", demo.transductive)):
         _, counts = confusion(demo.task.expected, one.labels, demo.task.unseen_classes)
         chart = heat_map(
-            counts, names, names, says=f"{title} confusion", row_title="digit", column_title="called", cell=64
+            counts, names, names, says=f"{title} confusion", row_title="digit", column_title="label", cell=64
         )
         drawn.append((chart, f"{title}: {percent(demo.accuracy(one))} per-class accuracy."))
     return drawn
@@ -252,7 +252,7 @@ def _labeled(demo: Demo, digit: int) -> dict[str, Any]:
     pictures = []
     for i in members:
         wrong = bool(truth[i] != digit)
-        hover = f"called {digit} ({percent(float(confidence[i]))} sure)" + (f", is {truth[i]}" if wrong else "")
+        hover = f"labeled {digit} (probability {percent(float(confidence[i]))})" + (f", is {truth[i]}" if wrong else "")
         pictures.append(Picture(_ink(pool[i]), hover=hover, wrong=wrong))
     others = pictures[_SHOWN:]
     return {
