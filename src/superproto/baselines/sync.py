@@ -58,7 +58,7 @@ class SynC(LinearBaseline):
     max_iter : int, default=100
         At most so many L-BFGS steps.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; nothing here is random.
+        As in every method; nothing here is random.
     """
 
     method_key = "sync"

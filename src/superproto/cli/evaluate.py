@@ -169,9 +169,9 @@ class MethodEntry(NamedTuple):
 def _method_entries() -> list[MethodEntry]:
     """Every key of METHODS: the kind from the plan of the leaderboard, the rest from the class docstring."""
     from superproto.baselines.registry import METHODS
-    from superproto.experiments.plans import read_zoo_plan
+    from superproto.experiments.plans import read_leaderboard_plan
 
-    kinds = read_zoo_plan().titles
+    kinds = read_leaderboard_plan().titles
     return [MethodEntry(name, kinds.get(name, ""), *_documented(METHODS[name])) for name in METHODS]
 
 

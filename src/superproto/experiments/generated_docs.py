@@ -75,7 +75,7 @@ def results_block(plan: Plan, results: Results) -> str:
     """ZSL and GZSL on the data at hand, the paper's figures beside them."""
     head: list[Content] = ["data, features", "start: descriptions alone", "as published", "as published, whitened"]
     head += [_OWN, "GZSL H: as published, whitened", TableCell(("GZSL H: ", _OWN))]
-    head.append(TableCell(("sweeps: as published / whitened / ", _OWN)))
+    head.append(TableCell(("iterations: as published / whitened / ", _OWN)))
     rows = []
     for data in plan.data:
         if data.name not in results.tasks():
@@ -86,9 +86,9 @@ def results_block(plan: Plan, results: Results) -> str:
         zsl.append(results.score(data.name, "hpl"))
         general = [results.score(data.name, "hpl-published", published[1], setting="gzsl")]
         general.append(results.score(data.name, "hpl", setting="gzsl"))
-        sweeps = [results.value("sweeps", data.name, "hpl-published", params) for params in published]
-        sweeps.append(results.value("sweeps", data.name, "hpl"))
-        counts = " / ".join("–" if s is None else f"{s.mean:.0f}" for s in sweeps)
+        iterations = [results.value("sweeps", data.name, "hpl-published", params) for params in published]
+        iterations.append(results.value("sweeps", data.name, "hpl"))
+        counts = " / ".join("–" if s is None else f"{s.mean:.0f}" for s in iterations)
         rows.append([f"{data.dataset}, {data.features}", *(_percent(s) for s in (*zsl, *general)), counts])
     return f"{Table(head, rows).to_markdown()}\n\n{_paper_sentence()}"
 
