@@ -207,21 +207,21 @@ def predict_verb(
 
 
 def _predict_parts(model: Path, features: Path, output: Path, reject: bool, as_json: bool) -> None:
-    import sys
     from time import perf_counter
 
     from superproto.baselines.registry import load_model
     from superproto.estimator.label_table import stream_labels
+    from superproto.samples.progress import print_line, time_left
 
-    told: list[tuple[int, float]] = []
+    started: list[tuple[int, float]] = []
 
-    def tell(done: int, total: int) -> None:
-        told.append((done, perf_counter()))
-        (first, start), (_, now) = told[0], told[-1]
-        left = f", about {(now - start) * (total - done) / (done - first):.0f} s left" if done > first else ""
-        print(f"{done} of {total} rows{left}", file=sys.stderr, flush=True)
+    def show_progress(done: int, total: int) -> None:
+        started.append((done, perf_counter()))
+        (first, start), (_, now) = started[0], started[-1]
+        left = f", {time_left(now - start, done - first, total - done)}" if done > first else ""
+        print_line(f"{done} of {total} rows{left}")
 
-    streamed = stream_labels(load_model(model), features, output, reject=reject, progress=tell)
+    streamed = stream_labels(load_model(model), features, output, reject=reject, progress=show_progress)
     if as_json:
         terminal.show_json({"labels": output, **streamed._asdict()})
         return
