@@ -68,7 +68,7 @@ class CAPD(LinearBaseline):
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen, A = ~problem.asked, problem.seen, unit_semantics(problem.semantics)
         mean = X[known].mean(axis=0, dtype=np.float64)
-        columns = (np.cumsum(seen) - 1)[problem.labels[known]]
+        columns = problem.seen_columns(known)
         bases = direction_bases(A[seen])
         maps = self._fit_maps(with_constant(X[known], mean), columns, A[seen], bases)
         own = np.einsum("std,stk,sk->sd", maps, bases, A[seen])
