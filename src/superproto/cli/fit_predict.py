@@ -211,11 +211,12 @@ def _predict_parts(model: Path, features: Path, output: Path, reject: bool, as_j
 
     from superproto.baselines.registry import load_model
     from superproto.estimator.label_table import stream_labels
-    from superproto.samples.progress import print_line, time_left
 
     started: list[tuple[int, float]] = []
 
     def show_progress(done: int, total: int) -> None:
+        from superproto.samples.progress import print_line, time_left
+
         started.append((done, perf_counter()))
         (first, start), (_, now) = started[0], started[-1]
         left = f", {time_left(now - start, done - first, total - done)}" if done > first else ""
