@@ -50,7 +50,9 @@ def leaderboard_verb(
     seeds: Annotated[
         int | None, typer.Option("--seeds", min=1, help="--run at most so many seeds of a method.")
     ] = None,
-    plan: Annotated[Path | None, typer.Option("--plan", metavar="FILE", help="Use this plan instead of the built-in one.")] = None,
+    plan: Annotated[
+        Path | None, typer.Option("--plan", metavar="FILE", help="Use this plan instead of the built-in one.")
+    ] = None,
 ) -> None:
     """Compare every method on every data set.
 
