@@ -269,7 +269,7 @@ def test_describe_lists_faults_instead_of_refusing(tmp_path):
     splits = {"trainval_loc": [0, 1], "test_unseen_loc": [2, 3]}
     np.savez(tmp_path / "p.npz", features=X, labels=[0, 0, 1, 1], att=np.eye(2), **splits)
     found = describe(tmp_path / "p.npz")
-    assert found.faults == ("features has NaN or infinity in 1 rows (first: row 3). Drop or mend them.",)
+    assert found.faults == ("features has NaN or infinity in 1 rows (first: row 3). Drop or correct them.",)
     assert "4 samples of 2 features (float32), 2 classes with 2 attributes." in found.facts
 
 

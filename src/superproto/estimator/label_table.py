@@ -72,7 +72,7 @@ def label_rows(model: Any, X: Array, ids: Array | None = None, *, reject: bool =
         part = np.asarray(X[start : start + step])
         bad = np.flatnonzero(~np.isfinite(part).all(axis=1))
         if len(bad):
-            raise UserError(f"Row {start + bad[0]} has NaN or infinity. Drop or mend it.")
+            raise UserError(f"Row {start + bad[0]} has NaN or infinity. Drop or correct it.")
         names = np.arange(start, start + len(part)).astype(str) if ids is None else ids[start : start + step]
         yield _answers(model, part, names, threshold)
 
