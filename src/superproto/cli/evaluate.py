@@ -70,9 +70,10 @@ def evaluate_verb(
               superproto evaluate cub.npz --setting gzsl -p rho=0.5 --json
     """
     start = perf_counter()
+    check_output(record, path)
     chosen_params, chosen = read_params(param, params, method)
     with terminal.progress("importing"):
-        _prepare([method], chosen_params, record, path)
+        _prepare([method], chosen_params, record)
         from superproto.evaluation.evaluate import evaluate as run
     imported = perf_counter() - start
     with terminal.progress(f"reading {path.name}"):
@@ -114,10 +115,11 @@ def compare_verb(
     Example:  superproto compare cub.npz --methods eszsl,transclip,hpl
     """
     names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
+    check_output(record, path)
     if not names:
         raise UserError(f"--methods {methods!r} names no method. Write it as eszsl,hpl.")
     with terminal.progress(f"reading {path.name}"):
-        _prepare(names, {}, record, path)
+        _prepare(names, {}, record)
         task = load_task(path, setting, protocol, attributes, split)
     from superproto.evaluation.evaluate import difference
     from superproto.evaluation.evaluate import evaluate as run
@@ -183,13 +185,13 @@ def _documented(method: type) -> tuple[str, str]:
     return "" if found is None else found.group(1).replace(",", ""), summary
 
 
-def _prepare(methods: Sequence[str], params: dict[str, Any], record: Path | None, pack: Path) -> None:
+def _prepare(methods: Sequence[str], params: dict[str, Any], record: Path | None) -> None:
     """Whatever can be wrong with the options is said before any data are read."""
     from superproto.baselines.registry import make_model
 
     for method in methods:
         make_model(method, params)
-    check_output(record, pack)
+    check_output(record)
 
 
 def _record(found: Sequence[Evaluation], path: Path | None) -> None:
@@ -234,9 +236,9 @@ def _show(found: Evaluation, breakdown: dict[str, float]) -> None:
 
 
 def _show_comparison(found: Sequence[Evaluation], changes: Sequence[Difference]) -> None:
+    task = found[0].task
     from superproto.evaluation.evaluate import SCORE_TITLES, SHOWN_SCORES
 
-    task = found[0].task
     shown = SHOWN_SCORES[task.setting]
     columns = [
         "method",
@@ -250,7 +252,7 @@ def _show_comparison(found: Sequence[Evaluation], changes: Sequence[Difference])
         against = "" if change is None else _signed(change)
         scores = [f"{100 * one.scores[name]:.2f}" for name in shown]
         rows.append([one.method, *scores, _interval(one), f"{one.seconds:.1f}", against])
-    title = f"{task.name}: {task.setting}, {task.protocol}, pool {task.pool}, {found[0].scores['questions']} samples"
+    title = f"{task.name}: {task.setting}, {task.protocol}, pool {task.pool}, {found[0].scores['questions']} questions"
     terminal.show_table(columns, rows, title=title)
 
 

@@ -126,9 +126,9 @@ def answer(model: Any, task: Task) -> Answers:
         pool = task.X[task.asked]
         parts = []
         if len(pool):
-            probabilities = model.label_distributions_[task.asked]
-            probabilities = probabilities.toarray() if hasattr(probabilities, "toarray") else probabilities
-            parts.append((model.transduction_[task.asked], model.decision_function(pool), probabilities))
+            doubt = model.label_distributions_[task.asked]
+            doubt = doubt.toarray() if hasattr(doubt, "toarray") else doubt
+            parts.append((model.transduction_[task.asked], model.decision_function(pool), doubt))
         if len(task.later):
             later = task.later
             parts.append((model.predict(later), model.decision_function(later), model.predict_proba(later)))
