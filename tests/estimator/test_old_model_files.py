@@ -12,9 +12,10 @@ from superproto.baselines import METHODS
 from superproto.datasets import make_task
 
 OLD = Path(__file__).parent / "old_models"
+KEYS = sorted(path.stem for path in OLD.glob("*.model"))
 
 
-@pytest.mark.parametrize("key", [path.stem for path in sorted(OLD.glob("*.model"))])
+@pytest.mark.parametrize("key", KEYS)
 def test_a_file_of_the_first_format_opens(key: str) -> None:
     task = make_task(n_seen=6, n_unseen=3, n_features=8, n_attributes=5, samples_per_class=10, random_state=1)
     model = load_model(OLD / f"{key}.model")
