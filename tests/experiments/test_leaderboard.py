@@ -359,15 +359,24 @@ def test_running_again_through_the_verb_runs_nothing_new(call: Any, folder: Path
 def test_lint_fails_when_the_board_in_a_page_is_stale(
     tmp_path: Path, records: list[Record], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page, zoo = tmp_path / "page.md", tmp_path / "zoo.jsonl"
+    page, path = tmp_path / "page.md", tmp_path / "leaderboard.jsonl"
     page.write_text("<!-- generated:leaderboard-zsl -->\n<!-- /generated:leaderboard-zsl -->\n")
     found = replace(next(r for r in records if (r.kind, r.method) == ("run", "kmeans")), task="flo_efficientnet_lite0")
-    append_record(zoo, found)
-    common = ["research", "docs", "-o", str(page), "--leaderboard", str(zoo), "--records", str(tmp_path / "none.jsonl")]
+    append_record(path, found)
+    common = [
+        "research",
+        "docs",
+        "-o",
+        str(page),
+        "--leaderboard",
+        str(path),
+        "--records",
+        str(tmp_path / "none.jsonl"),
+    ]
     assert exit_codes.run_command(common) == 0
     assert f"{100 * found.scores['per_class_accuracy']:.1f}" in page.read_text()
     assert exit_codes.run_command([*common, "--check"]) == 0
-    append_record(zoo, replace(found, scores={**found.scores, "per_class_accuracy": 0.1234}))
+    append_record(path, replace(found, scores={**found.scores, "per_class_accuracy": 0.1234}))
     capsys.readouterr()
     assert exit_codes.run_command([*common, "--check"]) == 2
     assert "generated blocks are stale. Run: superproto research docs" in capsys.readouterr().err

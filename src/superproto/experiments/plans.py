@@ -186,7 +186,7 @@ class Reference:
 
 @dataclass(frozen=True, kw_only=True)
 class LeaderboardPlan(_SeededPlan):
-    """All of `zoo.toml`. `groups`: the methods by kind. `parts` are in the order in which they are run."""
+    """All of `leaderboard.toml`. `groups`: the methods by kind. `parts` are in the order in which they are run."""
 
     groups: dict[str, tuple[str, ...]]
     untuned: tuple[str, ...]
@@ -255,7 +255,7 @@ def read_plan(path: Path | None = None) -> Plan:
 
 def read_leaderboard_plan(path: Path | None = None) -> LeaderboardPlan:
     """The plan of the leaderboard."""
-    path = path or benchmarks_folder() / "zoo.toml"
+    path = path or benchmarks_folder() / "leaderboard.toml"
     plan = _read(LeaderboardPlan, path)
     kinds = [part.features for part in plan.parts] + [entry.features for entry in plan.references]
     wrong = [kind for kind in kinds if kind not in FEATURES]

@@ -36,7 +36,9 @@ def leaderboard_verb(
     records: Annotated[
         Path | None,
         typer.Option(
-            "--records", metavar="FILE", help="The runs; --run appends to it. In a checkout: benchmarks/zoo.jsonl."
+            "--records",
+            metavar="FILE",
+            help="The runs; --run appends to it. In a checkout: benchmarks/leaderboard.jsonl.",
         ),
     ] = None,
     run: Annotated[bool, typer.Option("--run", help="First run what is not recorded yet.")] = False,
@@ -63,7 +65,7 @@ def leaderboard_verb(
     \b
     Example:  superproto research leaderboard --setting zsl --features whitened
               superproto research leaderboard -o leaderboard.html -o leaderboard.csv
-              superproto research leaderboard --run --data packs --records zoo.jsonl
+              superproto research leaderboard --run --data packs --records leaderboard.jsonl
     """
     from superproto.experiments.leaderboard.ranking import build_leaderboard
     from superproto.experiments.plans import FEATURES, SETTINGS, read_leaderboard_plan
@@ -71,7 +73,7 @@ def leaderboard_verb(
 
     chosen = read_leaderboard_plan(plan)
     _check(chosen, packs or [], features or [], methods or [], output or [])
-    known = records_file(records, "zoo.jsonl")
+    known = records_file(records, "leaderboard.jsonl")
     if run:
         check_output(known)
         only: dict[str, Sequence[str]] = {"methods": methods or (), "data": packs or (), "features": features or ()}
