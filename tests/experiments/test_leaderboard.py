@@ -356,7 +356,7 @@ def test_running_again_through_the_verb_runs_nothing_new(call: Any, folder: Path
     assert "prototypes, seed 0" in err
 
 
-def test_lint_fails_when_the_board_in_a_page_is_stale(
+def test_lint_fails_when_the_leaderboard_in_a_page_is_stale(
     tmp_path: Path, records: list[Record], capsys: pytest.CaptureFixture[str]
 ) -> None:
     page, path = tmp_path / "page.md", tmp_path / "leaderboard.jsonl"

@@ -1,4 +1,4 @@
-"""MEASURE what each part of the default model contributes: it is switched off, and the same questions asked again."""
+"""MEASURE what each part of the default model contributes: switch it off, and score the same samples again."""
 
 from __future__ import annotations
 

@@ -245,7 +245,7 @@ def _fold(task: Task, default: float, chosen: float) -> dict[str, Any]:
 
 
 def _digest(tasks: Sequence[Task]) -> str:
-    """sha256 of all folds. They hold labeled samples alone, so the truth of the task's own questions is not in it."""
+    """sha256 of all folds. They hold labeled samples alone, so no true class of an unlabeled sample is in it."""
     return hashlib.sha256("".join(fold.digest() for fold in tasks).encode()).hexdigest()
 
 

@@ -33,7 +33,7 @@ class Cell:
     """A method in a column: fractions, means over its seeds with their spread; without runs, why there are none.
 
     `best`: the highest of its column; `level`: the 95 % interval of its difference to the best holds 0. `against` is
-    its difference to HPL() on the same questions.
+    its difference to HPL() on the same samples.
     """
 
     missing: str = ""
@@ -147,7 +147,7 @@ def _newest(found: Sequence[Record], method: str, part: Part, plan: LeaderboardP
 
 
 def _draws(records: Sequence[Record], setting: str) -> dict[str, Floats]:
-    """(repeats,) redrawn scores of every run by its key, the same draws for all; without runs on other questions."""
+    """(repeats,) redrawn scores of every run by its key, the same draws for all; without runs on other samples."""
     read: dict[str, bootstrap.Correctness] = {}
     for record in records:
         try:

@@ -74,7 +74,7 @@ def ranking_table(leaderboard: Leaderboard, setting: str, features: str) -> Tabl
 
 
 def difference_table(leaderboard: Leaderboard, setting: str, features: str) -> Table:
-    """Every method minus HPL() on the same questions, in points; methods without a difference are left out."""
+    """Every method minus HPL() on the same samples, in points; methods without a difference are left out."""
     columns = leaderboard.columns(setting, features)
     rows: list[list[Content]] = []
     for method in leaderboard.ranked(setting, features):
@@ -245,7 +245,7 @@ def gzsl_block(source: LeaderboardRecords) -> str:
 
 
 def differences_block(source: LeaderboardRecords) -> str:
-    """Every method minus HPL() on the same questions, in points."""
+    """Every method minus HPL() on the same samples, in points."""
     found = {kind: difference_table(source.leaderboard, *kind) for kind in source.leaderboard.kinds()}
     parts = [f"### Minus `hpl`: {title_of(*kind)}\n\n{t.to_markdown()}" for kind, t in found.items() if t.rows]
     return "\n\n".join(parts) or "`hpl` was not run yet."
