@@ -51,7 +51,7 @@ bench: $(VENV)/.base     ## timings, as ratios measured in one run
 	$(BIN)/superproto research speed --data $(PACKS) -o benchmarks/speed.jsonl --plot benchmarks/growth.svg
 
 leaderboard: $(VENV)/.extras ## run what the leaderboard lacks, and write its tables (hours; resumes)
-	$(BIN)/superproto research leaderboard --run --data $(PACKS) --records benchmarks/zoo.jsonl -o leaderboard.html
+	$(BIN)/superproto research leaderboard --run --data $(PACKS) --records benchmarks/leaderboard.jsonl -o leaderboard.html
 	$(BIN)/superproto research docs --output .
 
 clean:           ## remove the virtual environment and caches

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from superproto.errors import UserError
-from superproto.files import write_whole
+from superproto.files import check_writable, write_whole
 
 
 def _fail_while_writing(path, failure):
@@ -43,7 +43,7 @@ def test_a_link_and_standard_output_are_written_through(tmp_path):
     assert (tmp_path / "link.csv").is_symlink()
     assert (tmp_path / "real.csv").read_text() == "new"
     (tmp_path / "stdout").symlink_to("/proc/self/fd/1" if os.path.exists("/proc/self/fd/1") else "/dev/fd/1")
-    program = "import sys; from superproto.files import write_whole\nprint('first', flush=True)\n"
+    program = "import sys; from superproto.files import check_writable, write_whole\nprint('first', flush=True)\n"
     program += "with write_whole(sys.argv[1], text=True) as handle: handle.write('second')"
     with (tmp_path / "out.txt").open("w") as out:
         subprocess.run([sys.executable, "-c", program, tmp_path / "stdout"], stdout=out, check=True)
@@ -54,7 +54,7 @@ def test_a_link_and_standard_output_are_written_through(tmp_path):
 def test_unwritable_places_are_named(tmp_path):
     for path, message in (
         (tmp_path, "is a folder"),
-        (tmp_path / "absent" / "out.npz", "cannot be written: No such file or directory"),
+        (tmp_path / "absent" / "out.npz", r"cannot be written: the folder .*absent does not exist"),
         (tmp_path / ("x" * 300), "cannot be written"),
     ):
         with pytest.raises(UserError, match=message), write_whole(path) as handle:
@@ -62,6 +62,21 @@ def test_unwritable_places_are_named(tmp_path):
     with pytest.raises(UserError, match="No space left"), write_whole(tmp_path / "out") as handle:
         raise OSError(28, "No space left on device")
     assert os.listdir(tmp_path) == []
+
+
+def test_a_place_that_cannot_be_written_is_told_before_any_work(tmp_path):
+    check_writable(tmp_path / "new.jsonl")
+    with pytest.raises(UserError, match="is a folder"):
+        check_writable(tmp_path)
+    with pytest.raises(UserError, match=r"the folder .*none does not exist"):
+        check_writable(tmp_path / "none" / "r.jsonl")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_file_without_permission_is_told_before_any_work(tmp_path):
+    (tmp_path / "r.jsonl").touch(mode=0o400)
+    with pytest.raises(UserError, match="permission denied"):
+        check_writable(tmp_path / "r.jsonl")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

@@ -1,4 +1,4 @@
-"""The one exception for a mistake that the user can mend: the command line prints it as one line and exits with 2."""
+"""The exception for a mistake that the user can correct: the command line prints it as one line and exits with 2."""
 
 from __future__ import annotations
 

@@ -47,6 +47,17 @@ def refuse_to_replace(output: str | os.PathLike[str], *inputs: str | os.PathLike
             raise UserError(f"{output} is read here, and would be replaced. Give --output another name.")
 
 
+def check_writable(path: PathLike) -> None:
+    """Raise before any work is done if a file cannot be written there."""
+    path = Path(path)
+    if os.path.isdir(path):
+        raise UserError(f"{path} is a folder. Give the name of a file to write.")
+    if not os.path.isdir(path.parent):
+        raise UserError(f"{path} cannot be written: the folder {path.parent} does not exist. Create it first.")
+    if not os.access(path if os.path.exists(path) else path.parent, os.W_OK):
+        raise UserError(f"{path} cannot be written: permission denied. Choose another place.")
+
+
 @contextmanager
 def write_whole(path: str | os.PathLike[str], *, text: bool = False) -> Iterator[IO[Any]]:
     """A handle (binary, or UTF-8 text) whose content takes the name `path` only if the block ends well.
@@ -73,6 +84,7 @@ def write_whole(path: str | os.PathLike[str], *, text: bool = False) -> Iterator
         if not direct:
             os.replace(temporary, path)
     except OSError as error:
+        check_writable(path)
         raise UserError(f"{path} cannot be written: {_reason(error)}. Choose another place.") from error
     finally:
         if not direct:

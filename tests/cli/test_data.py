@@ -56,4 +56,6 @@ def test_unseen_classes_are_named_on_the_command_line(call, files, task):
 
 def test_an_unwritable_output_is_one_line(mistake, files):
     inputs = ("--features", files / "x.npy", "--labels", files / "y.csv", "--classes", files / "classes.csv")
-    assert "cannot be written" in mistake("pack", *inputs, "-o", files / "none" / "own.npz")
+    said = "cannot be written: the folder"
+    assert said in mistake("pack", *inputs, "-o", files / "none" / "own.npz")
+    assert said in mistake("pack", *inputs[:-1], files / "absent.csv", "-o", files / "none" / "own.npz")

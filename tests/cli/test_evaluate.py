@@ -31,6 +31,13 @@ def test_a_user_s_mistake_is_one_line(mistake, packed, arguments, said):
     assert said in mistake("evaluate", packed, *arguments)
 
 
+def test_a_record_is_never_appended_to_the_pack(mistake, packed):
+    before = packed.read_bytes()
+    assert "would be replaced" in mistake("evaluate", packed, "-m", "eszsl", "--record", packed)
+    assert "would be replaced" in mistake("compare", packed, "--methods", "eszsl", "--record", packed)
+    assert packed.read_bytes() == before
+
+
 def test_files_that_are_missing_cut_off_or_foreign_are_one_line(mistake, packed, tmp_path):
     assert "does not exist" in mistake("evaluate", tmp_path / "none.npz")
     assert "res101.mat" in mistake("evaluate", tmp_path)
@@ -100,8 +107,8 @@ def test_a_record_is_appended_when_asked(call, packed, tmp_path):
 def test_a_pool_without_labels_cannot_be_scored(call, mistake, files):
     inputs = ("--features", files / "x.npy", "--labels", files / "y.csv", "--classes", files / "classes.csv")
     assert call("pack", *inputs, "-o", files / "own.npz")[0] == 0
-    assert "is unknown, so there is nothing to score" in mistake("evaluate", files / "own.npz")
-    assert "is unknown, so there is nothing to score" in mistake("compare", files / "own.npz", "--methods", "eszsl")
+    assert "are unknown, so there is nothing to score" in mistake("evaluate", files / "own.npz")
+    assert "are unknown, so there is nothing to score" in mistake("compare", files / "own.npz", "--methods", "eszsl")
 
 
 @pytest.mark.parametrize("setting", ["zsl", "gzsl"])

@@ -9,7 +9,7 @@ from pathlib import Path
 from superproto.baselines.registry import METHODS
 from superproto.experiments.paper.published import read_toml
 
-PLAN = Path(__file__).parents[2] / "benchmarks" / "zoo.toml"
+PLAN = Path(__file__).parents[2] / "benchmarks" / "leaderboard.toml"
 
 
 def test_every_method_has_one_line(call):

@@ -90,9 +90,16 @@ def test_the_paper_is_reproduced_outside_a_checkout_with_its_records(call, mista
 
 
 def test_the_leaderboard_outside_a_checkout_asks_for_records(call, mistake):
-    assert "it has no benchmarks/zoo.jsonl. Give --records." in mistake("research", "leaderboard")
+    assert "it has no benchmarks/leaderboard.jsonl. Give --records." in mistake("research", "leaderboard")
     code, out, _ = call(
-        "research", "leaderboard", "--records", BENCHMARKS / "zoo.jsonl", "--setting", "zsl", "--features", "whitened"
+        "research",
+        "leaderboard",
+        "--records",
+        BENCHMARKS / "leaderboard.jsonl",
+        "--setting",
+        "zsl",
+        "--features",
+        "whitened",
     )
     assert code == 0
     assert "hpl-published" in out
@@ -111,8 +118,10 @@ def test_pages_are_checked_and_rewritten_where_they_are_named(call, mistake, els
     assert "No page in . has generated blocks" in mistake("research", "docs", "--check")
     page = elsewhere / "README.md"
     page.write_text("Before\n<!-- generated:leaderboard-short -->\nold\n<!-- /generated:leaderboard-short -->\nAfter\n")
-    assert "Neither benchmarks/records.jsonl nor benchmarks/zoo.jsonl exists" in mistake("research", "docs", "--check")
-    sources = ["--leaderboard", BENCHMARKS / "zoo.jsonl"]
+    assert "Neither benchmarks/records.jsonl nor benchmarks/leaderboard.jsonl exists" in mistake(
+        "research", "docs", "--check"
+    )
+    sources = ["--leaderboard", BENCHMARKS / "leaderboard.jsonl"]
     told = mistake("research", "docs", "--check", *sources)
     assert "README.md: generated blocks are stale. Run: superproto research docs --output ." in told
     assert call("research", "docs", "--output", ".", *sources)[:2] == (0, "Changed: README.md.\n")

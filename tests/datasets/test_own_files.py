@@ -181,7 +181,8 @@ def test_parquet_columns_and_lists(tmp_path, task):
         ({"labels.csv": "id,label\n" + "".join(f"{i},clas 1\n" for i in range(48))}, "Did you mean 'class 1'"),
         ({"labels.csv": "id,label,weight\n0,a,1\n"}, "has the column 'weight'"),
         ({"labels.csv": "0,a,train,x\n"}, "each line is id,label or id,label,split; found '0,a,train,x'"),
-        ({"labels.csv": ""}, "found 'none'"),
+        ({"labels.csv": ""}, "has no rows. Write one line for each sample"),
+        ({"labels.csv": "id,label\n"}, "has no rows. Write one line for each sample"),
         ({"labels.csv": "".join(f"{i},,train\n" for i in range(48))}, "sample 0 has split 'train'. Give train, val or"),
         ({"classes.csv": "a,1,2\nb,1\n"}, "'b' has 1 numbers, 'a' has 2"),
         ({"classes.csv": "name,big\na,1\nb,large\n"}, "class 'b' has 'large' where a number belongs"),
@@ -268,7 +269,7 @@ def test_describe_lists_faults_instead_of_refusing(tmp_path):
     splits = {"trainval_loc": [0, 1], "test_unseen_loc": [2, 3]}
     np.savez(tmp_path / "p.npz", features=X, labels=[0, 0, 1, 1], att=np.eye(2), **splits)
     found = describe(tmp_path / "p.npz")
-    assert found.faults == ("features has NaN or infinity in 1 rows (first: row 3). Drop or mend them.",)
+    assert found.faults == ("features has NaN or infinity in 1 rows (first: row 3). Drop or correct them.",)
     assert "4 samples of 2 features (float32), 2 classes with 2 attributes." in found.facts
 
 

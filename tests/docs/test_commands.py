@@ -1,4 +1,4 @@
-"""Every command that a page shows exists, with every option that it is shown with."""
+"""Every command that a page, a message or a plan shows exists, with every option that it is shown with."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ SHOWN = [
     for page in (*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md")))
     for command in dict.fromkeys(COMMAND.findall(page.read_text(encoding="utf-8")))
 ]
+QUOTED = re.compile(r"`superproto ([^`{}]+)`")
+SHOWN += [
+    (place.relative_to(ROOT).as_posix(), command)
+    for place in (*sorted((ROOT / "src").rglob("*.py")), *sorted((ROOT / "benchmarks").glob("*.toml")))
+    for command in dict.fromkeys(QUOTED.findall(place.read_text(encoding="utf-8")))
+    if not command.startswith("-") and command != "research"
+]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +36,7 @@ def test_pages_show_commands():
     assert len(SHOWN) > 10
 
 
-@pytest.mark.parametrize(("page", "command"), SHOWN, ids=" ".join)
+@pytest.mark.parametrize(("page", "command"), SHOWN, ids=str)
 def test_a_command_on_a_page_exists(page: str, command: str, program: Any):
     words, verb = command.split(), program
     while words and hasattr(verb, "commands") and words[0] in verb.commands:

@@ -99,7 +99,7 @@ def test_the_pool_s_distributions_are_kept_only_when_asked_for(tmp_path: Path) -
 
 def test_what_serves_a_fit_alone_is_left_out(tmp_path: Path) -> None:
     task = small_task()
-    model = HPL(callback=lambda sweep: None, random_state=np.random.RandomState(0))
+    model = HPL(callback=lambda done: None, random_state=np.random.RandomState(0))
     model.fit(task.X, task.y, semantics=task.semantics).save(tmp_path / "m")
     again = load_model(tmp_path / "m")
     assert again.callback is None

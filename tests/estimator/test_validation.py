@@ -10,6 +10,7 @@ from scipy import sparse
 
 from superproto import HPL, UserError
 from superproto.datasets import make_task
+from superproto.estimator.validation import check_problem
 
 TASK = make_task(n_seen=9, n_unseen=3, n_features=6, n_attributes=4, samples_per_class=8)
 X, Y, A = np.asarray(TASK.X, dtype=np.float64), np.asarray(TASK.y), np.asarray(TASK.semantics, dtype=np.float64)
@@ -142,6 +143,12 @@ def test_one_sample_per_class_falls_back_to_the_total_covariance():
     rows = np.concatenate([first, np.flatnonzero(Y == -1)])
     with pytest.warns(UserWarning, match="total covariance"):
         HPL().fit(X[rows], Y[rows], semantics=A)
+
+
+def test_a_seen_class_has_its_number_among_the_seen_classes():
+    problem = check_problem([5, -1, 2, 5, 3], A)
+    assert problem.seen_columns(~problem.asked).tolist() == [2, 0, 2, 1]
+    assert problem.seen_columns(np.array([4])).tolist() == [1]
 
 
 @pytest.mark.filterwarnings("ignore:.*received no sample")

@@ -44,7 +44,7 @@ def test_what_was_packed_comes_back_class_by_class():
         ({"bits": "AA==", "unseen": [1.5], "seen": []}, "whole numbers above 0"),
         ({"bits": "AA==", "unseen": "12", "seen": []}, "whole numbers above 0"),
         ({"bits": "A?==", "unseen": [3], "seen": []}, "not base64"),
-        ({"bits": "AA==", "unseen": [30], "seen": []}, "1 bytes of bits do not fit 30 questions"),
+        ({"bits": "AA==", "unseen": [30], "seen": []}, "1 bytes of bits do not fit 30 samples"),
     ],
 )
 def test_anything_else_is_refused_with_a_reason(content, says):

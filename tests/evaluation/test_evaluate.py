@@ -69,7 +69,7 @@ def test_generalized_scores_are_those_of_the_arrays_through_the_estimator():
     assert 0 <= scores["ausuc"] <= 1
 
 
-def test_questions_outside_the_pool_are_answered_by_predict():
+def test_samples_outside_the_pool_are_answered_by_predict():
     task = small("gzsl").with_pool("unseen")
     assert len(task.later), "the seen samples left the pool"
     found = evaluate(task)
@@ -82,7 +82,9 @@ def test_questions_outside_the_pool_are_answered_by_predict():
 def test_an_unknown_truth_cannot_be_scored_but_a_part_of_it_can():
     task = small()
     unknown = replace(task, truth=task.y)
-    with pytest.raises(UserError, match="the truth of its 30 questions is unknown, so there is nothing to score"):
+    with pytest.raises(
+        UserError, match="the true classes of its 30 unlabeled samples are unknown, so there is nothing to score"
+    ):
         evaluate(unknown)
     half = task.truth.copy()
     half[np.flatnonzero(task.asked)[::2]] = -1

@@ -28,13 +28,13 @@ def model(task: Task) -> Any:
     return fit_task(task, "hpl")
 
 
-def test_strangers_are_refused_and_members_are_not(task: Task) -> None:
+def test_samples_of_unknown_classes_are_rejected_and_those_of_known_ones_are_not(task: Task) -> None:
     known = task.restricted(np.setdiff1d(np.arange(16), [14, 15]))
     model = fit_task(known, "hpl")
-    strangers = next(label_rows(model, task.X[np.isin(task.truth, [14, 15])], reject=True)).label
-    members = next(label_rows(model, known.X[known.asked], reject=True)).label
-    assert np.mean([label is None for label in strangers]) > 0.8
-    assert np.mean([label is None for label in members]) < 0.2
+    unknown = next(label_rows(model, task.X[np.isin(task.truth, [14, 15])], reject=True)).label
+    kept = next(label_rows(model, known.X[known.asked], reject=True)).label
+    assert np.mean([label is None for label in unknown]) > 0.8
+    assert np.mean([label is None for label in kept]) < 0.2
 
 
 @pytest.mark.parametrize("setting", ["zsl", "gzsl"])
@@ -43,13 +43,13 @@ def test_the_threshold_is_learned_in_every_setting(setting: str, inductive: bool
     model = fit_task(described_task(setting), "prototypes", inductive=inductive)
     learned = model.rejection_
     assert np.isfinite(learned["threshold"])
-    assert learned["kept"] + learned["refused"] >= 1  # refusing nothing is always possible
-    assert 0 <= learned["kept"] <= 1 >= learned["refused"] >= 0
-    assert learned["members"] > 0 < learned["strangers"]
+    assert learned["kept"] + learned["rejected"] >= 1  # rejecting nothing is always possible
+    assert 0 <= learned["kept"] <= 1 >= learned["rejected"] >= 0
+    assert learned["known_samples"] > 0 < learned["unknown_samples"]
 
 
 @pytest.mark.parametrize("method", list(METHODS))
-def test_every_method_learns_when_to_refuse(method: str, task: Task) -> None:
+def test_every_method_learns_when_to_reject(method: str, task: Task) -> None:
     if method in ("hpl-published", "hpl1"):
         pytest.skip("the same code as hpl, slower")
     learned = fit_task(task, method).rejection_
@@ -65,7 +65,7 @@ def test_the_threshold_travels_in_the_model_s_file(model: Any, task: Task, tmp_p
     assert before == after
 
 
-def test_the_truth_of_the_questions_changes_no_threshold(task: Task) -> None:
+def test_the_truth_of_the_unlabeled_samples_changes_no_threshold(task: Task) -> None:
     truth = task.truth.copy()
     truth[task.asked] = truth[task.asked][::-1]
     thresholds = [fit_task(t, "prototypes").rejection_ for t in (task, replace(task, truth=truth))]
@@ -74,23 +74,23 @@ def test_the_truth_of_the_questions_changes_no_threshold(task: Task) -> None:
 
 def test_a_model_without_a_threshold_says_how_to_get_one(task: Task) -> None:
     model = fit_task(task, "prototypes", rejection=False)
-    with pytest.raises(UserError, match=r"has no threshold to refuse rows by. Fit it with `superproto fit`"):
+    with pytest.raises(UserError, match=r"has no threshold to reject rows. Fit it with `superproto fit`"):
         next(label_rows(model, task.X, reject=True))
 
 
 def test_too_few_classes_to_learn_from_are_a_warning() -> None:
     few = described_task(n_seen=3)
-    with pytest.warns(UserWarning, match="No row can be refused with this model"):
+    with pytest.warns(UserWarning, match="This model cannot reject rows"):
         model = fit_task(few, "prototypes")
     assert not hasattr(model, "rejection_")
     learn_rejection(METHODS["prototypes"](), described_task(n_seen=4, n_unseen=1))
 
 
 def test_area_and_threshold_are_those_of_the_definition() -> None:
-    members, strangers = np.array([3.0, 2.0, 1.0, 0.0]), np.array([0.5, -1.0, 0.0])
-    pairs = [(m > s) + 0.5 * (m == s) for m in members for s in strangers]
-    is_member = np.arange(len(members) + len(strangers)) < len(members)
-    assert area_under_curve(np.concatenate([members, strangers]), is_member) == pytest.approx(np.mean(pairs))
-    threshold, kept, refused = best_threshold(members, strangers)
+    of_known, of_unknown = np.array([3.0, 2.0, 1.0, 0.0]), np.array([0.5, -1.0, 0.0])
+    pairs = [(m > s) + 0.5 * (m == s) for m in of_known for s in of_unknown]
+    is_known = np.arange(len(of_known) + len(of_unknown)) < len(of_known)
+    assert area_under_curve(np.concatenate([of_known, of_unknown]), is_known) == pytest.approx(np.mean(pairs))
+    threshold, kept, rejected = best_threshold(of_known, of_unknown)
     assert 0.5 < threshold < 1
-    assert (kept, refused) == (0.75, 1.0)
+    assert (kept, rejected) == (0.75, 1.0)

@@ -18,7 +18,7 @@ from superproto.datasets.packs import write_pack
 from superproto.errors import UserError
 from superproto.experiments.leaderboard import tuned_parameters, views
 from superproto.experiments.leaderboard.jobs import run_leaderboard, run_references
-from superproto.experiments.leaderboard.ranking import Cell, Column, board_of
+from superproto.experiments.leaderboard.ranking import Cell, Column, build_leaderboard
 from superproto.experiments.leaderboard.views import (
     LEADERBOARD_BLOCKS,
     LeaderboardRecords,
@@ -28,7 +28,7 @@ from superproto.experiments.leaderboard.views import (
     leaderboard_markdown,
     signed,
 )
-from superproto.experiments.plans import ZooPlan, read_zoo_plan
+from superproto.experiments.plans import LeaderboardPlan, read_leaderboard_plan
 from superproto.experiments.records import Record, append_record, read_records
 from superproto.experiments.runner import Run, run_methods
 
@@ -67,7 +67,7 @@ params = { whiten = false, ridge = 0.2 }
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A pack, a plan, and the records of the whole plan."""
-    folder = tmp_path_factory.mktemp("board")
+    folder = tmp_path_factory.mktemp("leaderboard")
     task = make_task(
         n_seen=8, n_unseen=4, n_features=8, n_attributes=6, samples_per_class=9, setting="gzsl", separation=1.5
     )
@@ -75,13 +75,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     labels = task.class_names[task.truth]
     write_pack(folder / "small.npz", pack_arrays(task.X, labels, task.semantics, task.class_names, split=split))
     (folder / "plan.toml").write_text(PLAN)
-    assert run_leaderboard(read_zoo_plan(folder / "plan.toml"), folder, folder / "whole.jsonl") == 22
+    assert run_leaderboard(read_leaderboard_plan(folder / "plan.toml"), folder, folder / "whole.jsonl") == 22
     return folder
 
 
 @pytest.fixture(scope="module")
-def plan(folder: Path) -> ZooPlan:
-    return read_zoo_plan(folder / "plan.toml")
+def plan(folder: Path) -> LeaderboardPlan:
+    return read_leaderboard_plan(folder / "plan.toml")
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def records(folder: Path) -> list[Record]:
     return read_records(folder / "whole.jsonl")
 
 
-def test_a_folder_that_is_none_is_told(plan: ZooPlan, tmp_path: Path) -> None:
+def test_a_folder_that_is_none_is_told(plan: LeaderboardPlan, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"nowhere is not a folder. Give the folder of the packs"):
         run_leaderboard(plan, tmp_path / "nowhere", tmp_path / "r.jsonl")
 
@@ -108,7 +108,7 @@ def test_parameters_are_chosen_on_seen_classes_and_gzsl_reuses_the_choice(record
 
 
 def test_an_interrupted_run_goes_on_and_comes_to_the_same_table(
-    plan: ZooPlan, folder: Path, records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: LeaderboardPlan, folder: Path, records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, said = tmp_path / "r.jsonl", []
 
@@ -128,49 +128,53 @@ def test_an_interrupted_run_goes_on_and_comes_to_the_same_table(
     )
     run_leaderboard(plan, folder, path, step=stop)
     assert len(said) == 22
-    assert "min left" in said[-1]
+    assert said[-1].endswith(" left")
     assert len(calls) == 3 - searches, "a choice that is recorded is not made again"
-    assert leaderboard_markdown(board_of(plan, read_records(path))) == leaderboard_markdown(board_of(plan, records))
+    assert leaderboard_markdown(build_leaderboard(plan, read_records(path))) == leaderboard_markdown(
+        build_leaderboard(plan, records)
+    )
     assert run_leaderboard(plan, folder, path) == 0
 
 
-def test_a_run_that_takes_too_long_is_recorded_as_such(plan: ZooPlan, tmp_path: Path) -> None:
+def test_a_run_that_takes_too_long_is_recorded_as_such(plan: LeaderboardPlan, tmp_path: Path) -> None:
     task = make_task(n_seen=30, n_unseen=4, samples_per_class=60)
     found = run_methods([Run(task, "ale", {"whiten": True})], tmp_path / "r.jsonl", limit=0.01)[0]
     assert found.scores == {}
     assert found.notes == ["not finished within 0.01 s"]
     assert run_methods([Run(task, "ale", {"whiten": True})], tmp_path / "r.jsonl") == [found], "and not tried again"
-    cells = board_of(plan, [replace(found, task="small")]).cells
+    cells = build_leaderboard(plan, [replace(found, task="small")]).cells
     assert cells[Column(plan.data[0], "whitened", "zsl")]["ale"] == Cell(missing="not finished within 0.01 s")
 
 
 def test_again_runs_what_is_recorded_with_the_choices_that_were_made(
-    plan: ZooPlan, folder: Path, records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: LeaderboardPlan, folder: Path, records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "r.jsonl"
     path.write_bytes((folder / "whole.jsonl").read_bytes())
     monkeypatch.setattr(tuned_parameters, "tune", lambda *a, **k: pytest.fail("a choice was made again"))
     assert run_leaderboard(plan, folder, path, methods=["kmeans"], features=["whitened"], again=True) == 2
     assert len(read_records(path)) == len(records) + 2
-    assert leaderboard_markdown(board_of(plan, read_records(path))) == leaderboard_markdown(board_of(plan, records))
+    assert leaderboard_markdown(build_leaderboard(plan, read_records(path))) == leaderboard_markdown(
+        build_leaderboard(plan, records)
+    )
 
 
 def test_references_are_run_once_and_are_no_rows(
-    plan: ZooPlan, folder: Path, records: list[Record], tmp_path: Path
+    plan: LeaderboardPlan, folder: Path, records: list[Record], tmp_path: Path
 ) -> None:
     path = tmp_path / "r.jsonl"
     assert run_references(plan, folder, path) == 2
     assert run_references(plan, folder, path) == 0
-    assert leaderboard_markdown(board_of(plan, [*records, *read_records(path)])) == leaderboard_markdown(
-        board_of(plan, records)
+    assert leaderboard_markdown(build_leaderboard(plan, [*records, *read_records(path)])) == leaderboard_markdown(
+        build_leaderboard(plan, records)
     )
     block = LEADERBOARD_BLOCKS["leaderboard-references"](LeaderboardRecords([*records, *read_records(path)], plan))
     for figure, record in zip((50, 60), read_records(path)):
         assert f"| {figure}.0 | {100 * record.scores['per_class_accuracy']:.1f} |" in block
 
 
-def test_cells_are_means_over_seeds(plan: ZooPlan, records: list[Record]) -> None:
-    cells = board_of(plan, records).cells
+def test_cells_are_means_over_seeds(plan: LeaderboardPlan, records: list[Record]) -> None:
+    cells = build_leaderboard(plan, records).cells
     for column, by_method in cells.items():
         own = [
             r.scores["per_class_accuracy" if column.setting == "zsl" else "harmonic_mean"]
@@ -185,7 +189,7 @@ def test_cells_are_means_over_seeds(plan: ZooPlan, records: list[Record]) -> Non
 
 
 def test_a_corrupt_line_costs_its_own_run_and_no_other(
-    plan: ZooPlan, folder: Path, records: list[Record], tmp_path: Path
+    plan: LeaderboardPlan, folder: Path, records: list[Record], tmp_path: Path
 ) -> None:
     lines = (folder / "whole.jsonl").read_text().splitlines()
     at = next(
@@ -195,26 +199,28 @@ def test_a_corrupt_line_costs_its_own_run_and_no_other(
     )
     (tmp_path / "r.jsonl").write_text("\n".join([*lines[:at], lines[at][:99], *lines[at + 1 :]]) + "\n")
     with pytest.warns(UserWarning, match=f"line {at + 1} is no record"):
-        board = board_of(plan, read_records(tmp_path / "r.jsonl"))
-    whole = board_of(plan, records)
+        leaderboard = build_leaderboard(plan, read_records(tmp_path / "r.jsonl"))
+    whole = build_leaderboard(plan, records)
     hurt = Column(plan.data[0], "whitened", "zsl")
-    assert board.cells[hurt]["kmeans"].missing == "not run"
-    assert all(board.cells[c] == whole.cells[c] for c in whole.cells if c.setting == "gzsl")
+    assert leaderboard.cells[hurt]["kmeans"].missing == "not run"
+    assert all(leaderboard.cells[c] == whole.cells[c] for c in whole.cells if c.setting == "gzsl")
 
 
-def test_right_answers_that_do_not_fit_cost_the_comparison_alone(plan: ZooPlan, records: list[Record]) -> None:
+def test_right_answers_that_do_not_fit_cost_the_comparison_alone(plan: LeaderboardPlan, records: list[Record]) -> None:
     for wrong in (None, {}, {"bits": "?", "unseen": [2], "seen": []}, {"bits": "AA==", "unseen": [-1], "seen": []}):
         changed = [
             replace(r, scores={**r.scores, "right": wrong}) if (r.method, r.setting) == ("kmeans", "zsl") else r
             for r in records
         ]
-        cells = board_of(plan, changed).cells[Column(plan.data[0], "whitened", "zsl")]
+        cells = build_leaderboard(plan, changed).cells[Column(plan.data[0], "whitened", "zsl")]
         assert cells["kmeans"].against is None
         assert cells["kmeans"].score > 0
         assert cells["prototypes"].against is not None
 
 
-def test_a_copy_of_the_best_is_level_with_it_and_a_far_worse_one_is_not(plan: ZooPlan, records: list[Record]) -> None:
+def test_a_copy_of_the_best_is_level_with_it_and_a_far_worse_one_is_not(
+    plan: LeaderboardPlan, records: list[Record]
+) -> None:
     column = Column(plan.data[0], "whitened", "gzsl")
     best = next(r for r in records if (r.method, r.setting) == ("hpl", "gzsl"))
     bits = {"bits": "A" * len(best.scores["right"]["bits"].rstrip("=")) + "=" * best.scores["right"]["bits"].count("=")}
@@ -225,7 +231,7 @@ def test_a_copy_of_the_best_is_level_with_it_and_a_far_worse_one_is_not(plan: Zo
         replace(best, method="kmeans", scores={**best.scores, **first}),
         replace(best, method="prototypes", scores=worst),
     ]
-    cells = board_of(plan, changed).cells[column]
+    cells = build_leaderboard(plan, changed).cells[column]
     assert cells["kmeans"].best
     assert cells["hpl"].level
     assert not cells["prototypes"].level
@@ -233,15 +239,15 @@ def test_a_copy_of_the_best_is_level_with_it_and_a_far_worse_one_is_not(plan: Zo
     assert cells["prototypes"].against.high < 0
 
 
-def test_hpl_with_other_defaults_than_today_s_is_not_shown(plan: ZooPlan, records: list[Record]) -> None:
+def test_hpl_with_other_defaults_than_today_s_is_not_shown(plan: LeaderboardPlan, records: list[Record]) -> None:
     older = [replace(r, params={**r.params, "rho": 0.123}) if r.method == "hpl" else r for r in records]
-    cells = board_of(plan, older).cells[Column(plan.data[0], "whitened", "zsl")]
+    cells = build_leaderboard(plan, older).cells[Column(plan.data[0], "whitened", "zsl")]
     assert cells["hpl"].missing == "not run"
     assert cells["kmeans"].against is None
 
 
-def test_markdown_keeps_its_columns_whatever_a_title_holds(plan: ZooPlan, records: list[Record]) -> None:
-    text = leaderboard_markdown(board_of(plan, records))
+def test_markdown_keeps_its_columns_whatever_a_title_holds(plan: LeaderboardPlan, records: list[Record]) -> None:
+    text = leaderboard_markdown(build_leaderboard(plan, records))
     assert r"A\|B & 50%\_x" in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {len(line.replace(r"\|", "").split("|")) for line in rows} == {5}
@@ -252,17 +258,17 @@ def test_what_rounds_to_zero_has_no_minus() -> None:
     assert [signed(points) for points in (-0.04, 0.04, -0.06, 12.34)] == ["+0.0", "+0.0", "−0.1", "+12.3"]
 
 
-def test_latex_escapes_its_signs(plan: ZooPlan, records: list[Record]) -> None:
-    text = leaderboard_latex(board_of(plan, records))
+def test_latex_escapes_its_signs(plan: LeaderboardPlan, records: list[Record]) -> None:
+    text = leaderboard_latex(build_leaderboard(plan, records))
     assert r"A|B \& 50\%\_x" in text
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 4
     body = [line for line in text.splitlines() if line.endswith(r"\\")]
     assert {len(line.replace(r"\&", "").split("&")) for line in body} == {3}
 
 
-def test_csv_has_a_line_for_each_cell_and_no_formula(plan: ZooPlan, records: list[Record]) -> None:
+def test_csv_has_a_line_for_each_cell_and_no_formula(plan: LeaderboardPlan, records: list[Record]) -> None:
     named = replace(plan, groups={**plan.groups, "transductive": ("kmeans",), '=1+"1"': ("hpl",)})
-    rows = list(csv.DictReader(io.StringIO(cells_table(board_of(named, records)).to_csv())))
+    rows = list(csv.DictReader(io.StringIO(cells_table(build_leaderboard(named, records)).to_csv())))
     assert len(rows) == 4 * 4
     assert {row["kind"] for row in rows if row["method"] == "hpl"} == {'\'=1+"1"'}
     by_cell = {(r["setting"], r["features"], r["method"]): r for r in rows}
@@ -271,9 +277,9 @@ def test_csv_has_a_line_for_each_cell_and_no_formula(plan: ZooPlan, records: lis
     assert float(by_cell["gzsl", "whitened", "hpl"]["harmonic_mean"]) == own.scores["harmonic_mean"]
 
 
-def test_the_page_escapes_and_says_what_was_not_run(plan: ZooPlan, records: list[Record]) -> None:
+def test_the_page_escapes_and_says_what_was_not_run(plan: LeaderboardPlan, records: list[Record]) -> None:
     shown = replace(plan, groups={**plan.groups, "inductive": ("prototypes",), "<script>alert(1)</script>": ("ale",)})
-    text = build_leaderboard_page(board_of(shown, [r for r in records if r.method != "kmeans"])).render()
+    text = build_leaderboard_page(build_leaderboard(shown, [r for r in records if r.method != "kmeans"])).render()
     assert "<script" not in text
     assert "&lt;script&gt;" in text
     assert "not run" in text
@@ -281,7 +287,7 @@ def test_the_page_escapes_and_says_what_was_not_run(plan: ZooPlan, records: list
 
 
 def test_the_short_block_has_hpl_however_it_places(
-    plan: ZooPlan, records: list[Record], monkeypatch: pytest.MonkeyPatch
+    plan: LeaderboardPlan, records: list[Record], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(views, "_N_BEST", 2)
     worse = [
@@ -318,7 +324,7 @@ def test_the_verb_shows_filters_and_writes(call: Any, tmp_path: Path) -> None:
     assert "whitened" in out
     assert "GZSL" not in out
     assert "raw" not in out
-    files = [tmp_path / f"board.{end}" for end in ("html", "md", "tex", "csv")]
+    files = [tmp_path / f"leaderboard.{end}" for end in ("html", "md", "tex", "csv")]
     code, out, _ = call(*(part for file in files for part in ("-o", file)))
     assert code == 0
     assert all(file.stat().st_size > 300 for file in files)
@@ -330,7 +336,7 @@ def test_the_verb_shows_filters_and_writes(call: Any, tmp_path: Path) -> None:
         (["--pack", "smal"], "the plan has no data set 'smal'. Did you mean 'small'?"),
         (["--features", "white"], "the plan has no kind of features 'white'."),
         (["--run", "--method", "eszsl"], "the plan has no method 'eszsl'."),
-        (["-o", "board.pdf"], "board.pdf: how to write it follows from its end"),
+        (["-o", "leaderboard.pdf"], "leaderboard.pdf: how to write it follows from its end"),
         (["--records", "nowhere.jsonl"], "nowhere.jsonl does not exist. Give --records, or make it with --run"),
         (["--run", "--data", "nowhere"], "nowhere is not a folder."),
     ],
@@ -350,18 +356,27 @@ def test_running_again_through_the_verb_runs_nothing_new(call: Any, folder: Path
     assert "prototypes, seed 0" in err
 
 
-def test_lint_fails_when_the_board_in_a_page_is_stale(
+def test_lint_fails_when_the_leaderboard_in_a_page_is_stale(
     tmp_path: Path, records: list[Record], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page, zoo = tmp_path / "page.md", tmp_path / "zoo.jsonl"
+    page, path = tmp_path / "page.md", tmp_path / "leaderboard.jsonl"
     page.write_text("<!-- generated:leaderboard-zsl -->\n<!-- /generated:leaderboard-zsl -->\n")
     found = replace(next(r for r in records if (r.kind, r.method) == ("run", "kmeans")), task="flo_efficientnet_lite0")
-    append_record(zoo, found)
-    common = ["research", "docs", "-o", str(page), "--leaderboard", str(zoo), "--records", str(tmp_path / "none.jsonl")]
+    append_record(path, found)
+    common = [
+        "research",
+        "docs",
+        "-o",
+        str(page),
+        "--leaderboard",
+        str(path),
+        "--records",
+        str(tmp_path / "none.jsonl"),
+    ]
     assert exit_codes.run_command(common) == 0
     assert f"{100 * found.scores['per_class_accuracy']:.1f}" in page.read_text()
     assert exit_codes.run_command([*common, "--check"]) == 0
-    append_record(zoo, replace(found, scores={**found.scores, "per_class_accuracy": 0.1234}))
+    append_record(path, replace(found, scores={**found.scores, "per_class_accuracy": 0.1234}))
     capsys.readouterr()
     assert exit_codes.run_command([*common, "--check"]) == 2
     assert "generated blocks are stale. Run: superproto research docs" in capsys.readouterr().err

@@ -13,7 +13,7 @@ import pytest
 
 from superproto.baselines.registry import METHODS
 from superproto.errors import UserError
-from superproto.experiments.plans import read_plan, read_toml, read_zoo_plan
+from superproto.experiments.plans import read_leaderboard_plan, read_plan, read_toml
 
 ROOT = Path(__file__).parents[2]
 LEADERBOARD = """
@@ -34,7 +34,7 @@ skips = [{ method = "hpl", features = "raw", reason = "it whitens by itself" }]
 
 
 def test_the_plan_has_every_method_on_four_data_sets_raw_and_whitened() -> None:
-    plan = read_zoo_plan()
+    plan = read_leaderboard_plan()
     assert sorted(plan.methods) == sorted(METHODS)
     assert len(plan.data) == 4
     assert {(part.data, part.features) for part in plan.parts} == {
@@ -59,7 +59,7 @@ def test_the_plan_has_every_method_on_four_data_sets_raw_and_whitened() -> None:
 def test_a_wrong_plan_is_told_by_what_is_wrong_with_it(tmp_path: Path, old: str, new: str, says: str) -> None:
     (tmp_path / "plan.toml").write_text(LEADERBOARD.replace(old, new, 1))
     with pytest.raises(UserError, match=says):
-        read_zoo_plan(tmp_path / "plan.toml")
+        read_leaderboard_plan(tmp_path / "plan.toml")
 
 
 def test_a_broken_plan_is_named(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_broken_plan_is_named(tmp_path: Path) -> None:
 
 def test_a_data_set_is_described_once_and_named_by_its_file_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(LEADERBOARD)
-    plan = read_zoo_plan(tmp_path / "plan.toml")
+    plan = read_leaderboard_plan(tmp_path / "plan.toml")
     assert all(part.data == plan.data[0] for part in plan.parts)
     assert plan.titles == {
         "prototypes": "inductive",
@@ -134,12 +134,12 @@ def test_a_verb_outside_a_checkout_says_what_to_give_and_writes_nothing(installe
     command = [sys.executable, "-c", OUTSIDE, json.dumps([line.split() for line in (*cases, shown)])]
     environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    *refused, (code, board, _) = json.loads(done.stdout)
+    *refused, (code, leaderboard, _) = json.loads(done.stdout)
     for says, (failure, _, error) in zip(cases.values(), refused):
         assert failure == 2
         assert says in error
         assert len(error.splitlines()) == 1
     assert code == 0
-    assert "not run" in board
+    assert "not run" in leaderboard
     assert sorted(installed.rglob("*")) == before
     assert [path.name for path in tmp_path.iterdir()] == ["r.jsonl"]

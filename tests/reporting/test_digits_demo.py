@@ -47,7 +47,7 @@ def test_the_page_is_one_small_offline_file(demo: Demo, tmp_path: Path) -> None:
     assert len(text) < 5e6
     assert "<script" not in text
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
-    # Every picture of the pool is on it, and the prototypes after each sweep shown.
+    # Every picture of the pool is on it, and the prototypes after each iteration shown.
     assert text.count("<image") >= demo.task.asked.sum() + 3 * 4
 
 

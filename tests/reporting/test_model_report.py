@@ -1,4 +1,4 @@
-"""The page of one's own fit: how its pool was labeled, which labels to doubt, and what its parameters were."""
+"""The page of one's own fit: how samples were labeled, which labels are uncertain, and what its parameters were."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from superproto.datasets import load, make_task, pack_arrays
 from superproto.datasets.packs import Pack, write_pack
 from superproto.errors import UserError
 from superproto.evaluation.training import fit_task
+from superproto.reporting.charts.frame import percent
 from superproto.reporting.model_report import build_report, summarize_model
 
 EVIL = "<script>alert(1)</script>"
@@ -41,24 +42,43 @@ def own(pack: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_models_page_lists_every_candidate_and_every_doubt(own: Path, pack: Path) -> None:
+def test_a_models_page_lists_every_candidate_and_every_uncertain_label(own: Path, pack: Path) -> None:
     page = str(report_on(own, pack).render())
-    for title in ("How the pool was labeled", "Which labels to doubt", "What each class was taken to look like"):
+    for title in ("Share of each class", "Uncertain labels", "Typical samples of each class"):
         assert title in page
-    assert "Descriptions that match no cluster" in page
+    assert "Class descriptions that match no cluster" in page
     assert "<script" not in page
     assert "&lt;script&gt;" in page
+
+
+def test_the_page_shows_the_uncertainty_of_the_model(pack: Path) -> None:
+    task = load(pack)
+    model = fit_task(task, rejection=False)
+    table = summarize_model(model, task)["samples"]["uncertainty"]["samples"]
+    shown = [row[1] for row in table.rows]
+    expected = np.sort(model.doubt_[task.asked])[::-1][: len(shown)]
+    assert shown == [percent(value) for value in expected]
 
 
 def test_a_class_whose_description_fits_nothing_is_named(own: Path) -> None:
     model = load_model(own)
     model.class_doubt_ = np.where(np.asarray(model.seen_classes_), 0.0, 0.99)
     page = str(build_report(model).render())
-    assert "are rather another class's" in page
+    assert "probably belong to other classes" in page
+
+
+@pytest.mark.parametrize("share", ["rejected", "refused"])
+def test_the_learned_threshold_is_a_sentence_for_files_of_every_version(own: Path, share: str) -> None:
+    model = load_model(own)
+    model.rejection_ = {"threshold": 0.25, "auroc": 0.875, "kept": 0.9, share: 0.8}
+    page = str(build_report(model).render())
+    assert "keeps 90% of the samples of known classes and rejects 80% of those of unknown classes" in page
+    model.rejection_ = {"threshold": 0.25}
+    assert "A label is rejected" not in str(build_report(model).render())
 
 
 def test_a_model_without_its_pack_still_has_a_page(own: Path) -> None:
-    assert "Share of the pool that each class was found to have" in report_on(own).render()
+    assert "Estimated share of each candidate class" in report_on(own).render()
 
 
 def test_a_pack_with_other_classes_is_refused(own: Path, tmp_path: Path) -> None:
@@ -96,7 +116,7 @@ def test_thumbnails_are_shown_where_pictures_are(tmp_path: Path) -> None:
     model = HPL().fit(task.X, task.y, semantics=task.semantics)
     assert "data:image/jpeg" in build_report(model, task, images=tmp_path).render()
     (tmp_path / paths[task.asked][0]).write_bytes(b"no picture")
-    assert "How the pool was labeled" in build_report(model, task, images=tmp_path).render()
+    assert "Share of each class" in build_report(model, task, images=tmp_path).render()
 
 
 def test_a_model_of_one_class_has_no_runner_up_and_a_page_all_the_same() -> None:
@@ -112,6 +132,6 @@ def test_a_model_of_one_class_has_no_runner_up_and_a_page_all_the_same() -> None
         rows=np.arange(len(first)),
     )
     model = HPL().fit(alone.X, alone.y, semantics=alone.semantics)
-    assert "Every label is right." in build_report(model, alone).render()
-    table = summarize_model(model, alone)["samples"]["doubts"]["samples"]
+    assert "Every label is correct." in build_report(model, alone).render()
+    table = summarize_model(model, alone)["samples"]["uncertainty"]["samples"]
     assert {len(row) for row in table.rows} == {len(table.columns)} == {4}

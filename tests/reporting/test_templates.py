@@ -14,10 +14,10 @@ from superproto import HPL
 from superproto.datasets import make_task
 from superproto.evaluation.attribute_visibility import Attribute, inspect_attributes
 from superproto.evaluation.evaluate import evaluate
-from superproto.experiments.leaderboard.ranking import board_of
+from superproto.experiments.leaderboard.ranking import build_leaderboard
 from superproto.experiments.leaderboard.views import build_leaderboard_page
 from superproto.experiments.paper.page import build_page
-from superproto.experiments.plans import read_plan, read_zoo_plan
+from superproto.experiments.plans import read_leaderboard_plan, read_plan
 from superproto.experiments.records import Record, record_of
 from superproto.experiments.records_report import build_from_records
 from superproto.reporting.attribute_report import build_attribute_page, write_report
@@ -63,11 +63,13 @@ def attribute_page() -> Page:
 
 
 def leaderboard_page() -> Page:
-    plan = read_zoo_plan()
+    plan = read_leaderboard_plan()
     data = tuple(replace(entry, title=f"{EVIL} {i}") for i, entry in enumerate(plan.data))
     parts = tuple(replace(part, data=data[plan.data.index(part.data)]) for part in plan.parts)
     run = record(task=plan.data[0].name, chosen=EVIL)
-    return build_leaderboard_page(board_of(replace(plan, data=data, parts=parts, groups={EVIL: plan.methods}), [run]))
+    return build_leaderboard_page(
+        build_leaderboard(replace(plan, data=data, parts=parts, groups={EVIL: plan.methods}), [run])
+    )
 
 
 def paper_page() -> Page:

@@ -44,7 +44,7 @@ class ALE(Ranking):
     batch_size : int, default=64
         Rows of a step.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; ``random_state`` draws the batches.
+        As in every method; ``random_state`` draws the batches.
     """
 
     method_key = "ale"

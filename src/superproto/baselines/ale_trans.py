@@ -32,7 +32,7 @@ class ALETrans(CommonSpacePropagation):
     alpha : float, default=0.9
         In [0, 1). Grows: neighbors count for more, a row's own prediction for less.
     candidates, whiten, seen_bias
-        As everywhere in the zoo.
+        As in every method.
     random_state : int, default=None
         Of ALE's stochastic gradient.
 

@@ -98,7 +98,7 @@ class BiDiLEL(LinearBaseline):
     adapt : {"structured", "self-training", "none"}, default="structured"
         What is done with a pool.
     candidates, whiten, seen_bias
-        As everywhere in the zoo.
+        As in every method.
     random_state : int, default=None
         Of principal components and K-means.
 

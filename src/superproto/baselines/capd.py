@@ -41,7 +41,7 @@ class CAPD(LinearBaseline):
     max_iter : int, default=50
         At most so many L-BFGS steps.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; nothing here is random.
+        As in every method; nothing here is random.
     """
 
     method_key = "capd"
@@ -68,7 +68,7 @@ class CAPD(LinearBaseline):
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen, A = ~problem.asked, problem.seen, unit_semantics(problem.semantics)
         mean = X[known].mean(axis=0, dtype=np.float64)
-        columns = (np.cumsum(seen) - 1)[problem.labels[known]]
+        columns = problem.seen_columns(known)
         bases = direction_bases(A[seen])
         maps = self._fit_maps(with_constant(X[known], mean), columns, A[seen], bases)
         own = np.einsum("std,stk,sk->sd", maps, bases, A[seen])

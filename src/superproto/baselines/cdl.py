@@ -44,9 +44,9 @@ class CDL(Baseline):
     space : {"visual", "semantic", "aligned"}, default="visual"
         Where samples and classes are compared, by cosine.
     max_iter : int, default=20
-        Sweeps over the blocks.
+        Maximum number of iterations over the blocks.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; ``random_state`` is for the clustering when ``atoms`` < 1.
+        As in every method; ``random_state`` is for the clustering when ``atoms`` < 1.
 
     Attributes
     ----------

@@ -38,7 +38,7 @@ class ConSE(Baseline):
     max_iter : int, default=100
         At most so many L-BFGS steps.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; nothing here is random.
+        As in every method; nothing here is random.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class ConSE(Baseline):
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen, A = ~problem.asked, problem.seen, unit_semantics(problem.semantics)
         mean = X[known].mean(axis=0, dtype=np.float64)
-        columns = (np.cumsum(seen) - 1)[problem.labels[known]]
+        columns = problem.seen_columns(known)
         rows = with_constant(X[known], mean)
         learned, self.n_iter_ = minimize_linear(
             rows, cross_entropy(columns), int(seen.sum()), self.ridge, self.max_iter

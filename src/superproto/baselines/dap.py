@@ -39,7 +39,7 @@ class DAP(LinearBaseline):
     n_folds : int, default=5
         Folds of classes for the calibration.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; ``random_state`` draws the folds.
+        As in every method; ``random_state`` draws the folds.
     """
 
     method_key = "dap"

@@ -59,7 +59,7 @@ class DIPL(LinearBaseline):
     n_iter : int, default=5
         Rounds of labels and map.
     candidates, whiten, seen_bias
-        As everywhere in the zoo.
+        As in every method.
     random_state : int, default=None
         Of the randomized principal components and of K-means.
 

@@ -14,14 +14,14 @@ from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
 
-def nonnegative_codes(cross: Array, gram: Array, sparsity: float, codes: Array, n_sweeps: int) -> Array:
+def nonnegative_codes(cross: Array, gram: Array, sparsity: float, codes: Array, n_iterations: int) -> Array:
     """argmin over Z ≥ 0 of ½ tr(Z G Zᵀ) − tr(Z cᵀ) + sparsity Σ Z by exact coordinate descent, all rows at once.
 
     With G = D Dᵀ and c = X Dᵀ it is ½||X − Z D||² + sparsity Σ Z.
     """
     codes = codes.copy()
     scale = np.maximum(np.diag(gram), np.finfo(gram.dtype).tiny)
-    for _ in range(n_sweeps):
+    for _ in range(n_iterations):
         for part in range(len(gram)):
             slope = codes @ gram[:, part] - cross[:, part] + sparsity
             codes[:, part] = np.maximum(codes[:, part] - slope / scale[part], 0)
@@ -58,7 +58,7 @@ class DSRL(CommonSpacePropagation):
     n_iter : int, default=10
         Rounds of the alternation.
     candidates, whiten, seen_bias
-        As everywhere in the zoo.
+        As in every method.
     random_state : int, default=None
         Of the K-means start.
 
@@ -111,13 +111,13 @@ class DSRL(CommonSpacePropagation):
         return start_prototypes(codes, problem)
 
     def _codes(self, X: Array, start: Array, wanted: Array | None = None) -> Array:
-        """Three sweeps from ``start`` towards the codes of the rows, drawn to ``wanted`` where that is given."""
+        """Three iterations from ``start`` towards the codes of the rows, drawn to ``wanted`` where that is given."""
         components = self.components_.astype(X.dtype)
         gram, cross = components @ components.T, X @ components.T
         if wanted is not None:
             gram = gram + self.alignment * np.eye(len(gram), dtype=X.dtype)
             cross = cross + self.alignment * wanted
-        return nonnegative_codes(cross, gram, self.sparsity, start, n_sweeps=3)
+        return nonnegative_codes(cross, gram, self.sparsity, start, n_iterations=3)
 
     def _embed(self, X: Array) -> Array:
         codes = np.zeros((len(X), len(self.components_)), dtype=X.dtype)

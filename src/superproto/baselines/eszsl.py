@@ -45,7 +45,7 @@ class ESZSL(LinearBaseline):
     lam : float, default=1.0
         Ridge on the descriptions. Grows: smoother in the descriptions, closer to comparing descriptions themselves.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; nothing here is random.
+        As in every method; nothing here is random.
     """
 
     method_key = "eszsl"

@@ -46,7 +46,7 @@ class EXEM(Baseline):
     width : float, default=5.0
         Of the kernel. Grows: more seen classes take part.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; nothing here is random.
+        As in every method; nothing here is random.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ class GFZSL(GaussianClasses):
     kernel : {"linear", "rbf"}, default="linear"
         Of the descriptions.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; nothing here is random.
+        As in every method; nothing here is random.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class GFZSLEM(GFZSL):
     tol : float, default=1e-3
         EM stops when the mean log-likelihood of a sample rises by less. Grows: earlier.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; nothing here is random.
+        As in every method; nothing here is random.
     """
 
     method_key = "gfzsl-em"

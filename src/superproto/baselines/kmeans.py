@@ -27,16 +27,16 @@ class PrototypeKMeans(Baseline):
     kernel : {"linear", "rbf"}, default="linear"
         "rbf" looks at the nearest seen descriptions alone.
     max_iter : int, default=100
-        At most so many sweeps.
+        Maximum number of iterations.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; nothing here is random.
+        As in every method; nothing here is random.
 
     Attributes
     ----------
     centers_ : array of shape (C, d)
         Final centers; of classes that are no candidates: where they started.
     n_iter_ : int
-        Sweeps until no label changed.
+        Iterations until no label changed.
     """
 
     method_key = "kmeans"

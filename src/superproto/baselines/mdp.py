@@ -47,7 +47,7 @@ class MDP(GaussianClasses):
     max_iter, tol
         As in ``gfzsl-em``; K-means stops when no label changes.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; nothing here is random.
+        As in every method; nothing here is random.
     """
 
     method_key = "mdp"

@@ -38,7 +38,7 @@ class MSplitLBI(LinearBaseline):
     n_steps : int, default=50
         Where the path is stopped. Grows: more entries are unshrunk.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; nothing here is random.
+        As in every method; nothing here is random.
 
     Attributes
     ----------

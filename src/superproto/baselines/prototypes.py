@@ -31,7 +31,7 @@ class Prototypes(LinearBaseline):
     kernel : {"linear", "rbf"}, default="linear"
         "rbf" looks at the nearest seen descriptions alone.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; nothing here is random.
+        As in every method; nothing here is random.
 
     Attributes
     ----------

@@ -53,7 +53,7 @@ class SAE(LinearBaseline):
     direction : {"semantic-to-feature", "feature-to-semantic"}, default="semantic-to-feature"
         The space in which samples and classes are compared.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; nothing here is random.
+        As in every method; nothing here is random.
 
     Attributes
     ----------

@@ -38,7 +38,7 @@ class SPZSR(LinearBaseline):
     n_iter : int, default=10
         Rounds of samples and centers.
     candidates, whiten, seen_bias
-        As everywhere in the zoo.
+        As in every method.
     random_state : int, default=None
         Of K-means.
 

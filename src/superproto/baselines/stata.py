@@ -53,7 +53,7 @@ class StatA(AnchoredMixture):
     n_neighbors, logit_scale, zero_shot_weight, temperature, n_iter, ridge, kernel
         As in ``transclip``; a logit scale of 50 did best on validation classes.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; nothing here is random.
+        As in every method; nothing here is random.
 
     Attributes
     ----------

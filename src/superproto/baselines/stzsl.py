@@ -55,7 +55,7 @@ class STZSL(LinearBaseline):
     ridge, kernel
         Of the predicted prototypes, as in ``prototypes``.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; the SVM's solver may draw random numbers.
+        As in every method; the SVM's solver may draw random numbers.
 
     Attributes
     ----------

@@ -58,7 +58,7 @@ class SynC(LinearBaseline):
     max_iter : int, default=100
         At most so many L-BFGS steps.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; nothing here is random.
+        As in every method; nothing here is random.
     """
 
     method_key = "sync"
@@ -90,7 +90,7 @@ class SynC(LinearBaseline):
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen, A = ~problem.asked, problem.seen, unit_semantics(problem.semantics)
         mean = X[known].mean(axis=0, dtype=np.float64)
-        columns = (np.cumsum(seen) - 1)[problem.labels[known]]
+        columns = problem.seen_columns(known)
         learned = self._seen_classifiers(with_constant(X[known], mean), columns, A[seen])
         mixing = similarities(A, A[seen], self.sharpness)
         weights = mixing @ linalg.lstsq(mixing[seen], learned, check_finite=False)[0]

@@ -33,7 +33,7 @@ class TSTD(LinearBaseline):
     n_rounds : int, default=10
         R: grows, and samples join more gradually.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; nothing here is random.
+        As in every method; nothing here is random.
 
     Attributes
     ----------

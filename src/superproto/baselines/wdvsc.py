@@ -151,7 +151,7 @@ class WDVSc(_VisualStructure):
     ridge, kernel
         Of the regression from descriptions to centers, as in ``prototypes``.
     candidates, whiten, seen_bias
-        As everywhere in the zoo.
+        As in every method.
     random_state : int, default=None
         Of K-means.
 

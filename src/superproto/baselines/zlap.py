@@ -45,7 +45,7 @@ class ZLaP(GraphPropagation):
     ridge, kernel
         Of the predicted prototypes, as in ``prototypes``.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; nothing here is random.
+        As in every method; nothing here is random.
 
     Attributes
     ----------

@@ -46,7 +46,7 @@ app = typer.Typer(
 research_app = typer.Typer(
     name="research",
     help="Repeat the experiments: the paper's tables, the leaderboard, and studies of the default model.",
-    epilog="Example:  superproto research leaderboard --records benchmarks/zoo.jsonl",
+    epilog="Example:  superproto research leaderboard --records benchmarks/leaderboard.jsonl",
     rich_markup_mode="rich",
     context_settings=_CONTEXT,
 )

@@ -67,9 +67,8 @@ def pack_verb(
                      1,                             zebra,1,1
     """
     from superproto.datasets import describe, make_pack
-    from superproto.files import refuse_to_replace
 
-    refuse_to_replace(output, features, labels, classes)
+    check_output(output, features, labels, classes)
     with terminal.progress(f"packing {features.name}"):
         make_pack(features, labels, classes, output, several=several.value, unseen=unseen or ())
         found = describe(output)

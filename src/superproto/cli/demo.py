@@ -70,7 +70,7 @@ def _show_demo(found: Demo) -> None:
     terminal.show_table(["per-class accuracy, %", f"unseen {', '.join(names)}", *averaged], rows)
     _, counts = confusion(task.expected, found.transductive.labels, task.unseen_classes)
     body = [[name, *(str(count) for count in row)] for name, row in zip(names, counts)]
-    terminal.show_table(["digit", *(f"called {name}" for name in names)], body, title="Transductive confusion")
+    terminal.show_table(["digit", *(f"labeled {name}" for name in names)], body, title="Transductive confusion matrix")
 
 
 def _scores(accuracy: float, everywhere: list[float]) -> list[str]:

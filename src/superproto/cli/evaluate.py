@@ -42,15 +42,6 @@ RecordFile = Annotated[
 ]
 # "Reference: Wan, Chen, ... (NeurIPS 2019)": the venue and the year.
 _REFERENCE = re.compile(r"Reference.*?([A-Z][A-Za-z-]+(?: workshops)?,? (?:19|20)\d\d)")
-_PERCENT = {
-    "per_class_accuracy": "per-class accuracy",
-    "unseen": "unseen",
-    "seen": "seen",
-    "harmonic_mean": "harmonic mean",
-    "ausuc": "AUSUC",
-    "top5": "top-5",
-    "ece": "calibration error",
-}
 
 
 @app.command("evaluate", rich_help_panel=HelpPanel.SCORE)
@@ -79,6 +70,7 @@ def evaluate_verb(
               superproto evaluate cub.npz --setting gzsl -p rho=0.5 --json
     """
     start = perf_counter()
+    check_output(record, path)
     chosen_params, chosen = read_params(param, params, method)
     with terminal.progress("importing"):
         _prepare([method], chosen_params, record)
@@ -123,6 +115,7 @@ def compare_verb(
     Example:  superproto compare cub.npz --methods eszsl,transclip,hpl
     """
     names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
+    check_output(record, path)
     if not names:
         raise UserError(f"--methods {methods!r} names no method. Write it as eszsl,hpl.")
     with terminal.progress(f"reading {path.name}"):
@@ -178,9 +171,9 @@ class MethodEntry(NamedTuple):
 def _method_entries() -> list[MethodEntry]:
     """Every key of METHODS: the kind from the plan of the leaderboard, the rest from the class docstring."""
     from superproto.baselines.registry import METHODS
-    from superproto.experiments.plans import read_zoo_plan
+    from superproto.experiments.plans import read_leaderboard_plan
 
-    kinds = read_zoo_plan().titles
+    kinds = read_leaderboard_plan().titles
     return [MethodEntry(name, kinds.get(name, ""), *_documented(METHODS[name])) for name in METHODS]
 
 
@@ -228,26 +221,28 @@ def _fields(found: Evaluation) -> dict[str, Any]:
 
 
 def _show(found: Evaluation, breakdown: dict[str, float]) -> None:
+    from superproto.evaluation.evaluate import HEADLINES, SCORE_TITLES
+
     task = found.task
     terminal.show(
         f"{found.method} on {task.name}: {task.setting}, {task.protocol}, pool {task.pool}, seed {found.seed}"
     )
-    first = "harmonic_mean" if task.setting == "gzsl" else "per_class_accuracy"
-    for name, words in _PERCENT.items():
+    for name, title in SCORE_TITLES.items():
         if name in found.scores:
-            sure = f"  (95 % interval {_interval(found)})" if name == first else ""
-            terminal.show(f"  {words:<20}{100 * found.scores[name]:6.2f} %{sure}")
+            interval = f"  (95 % interval {_interval(found)})" if name == HEADLINES[task.setting] else ""
+            terminal.show(f"  {title:<20}{100 * found.scores[name]:6.2f} %{interval}")
     parts = " + ".join(f"{name} {seconds:.1f}" for name, seconds in breakdown.items())
     terminal.show(f"  {'time':<20}{sum(breakdown.values()):6.1f} s = {parts}")
 
 
 def _show_comparison(found: Sequence[Evaluation], changes: Sequence[Difference]) -> None:
     task = found[0].task
-    generalized = task.setting == "gzsl"
-    shown = ["unseen", "seen", "harmonic_mean", "ausuc"] if generalized else ["per_class_accuracy", "top5"]
+    from superproto.evaluation.evaluate import SCORE_TITLES, SHOWN_SCORES
+
+    shown = SHOWN_SCORES[task.setting]
     columns = [
         "method",
-        *(f"{_PERCENT[name]}, %" for name in shown),
+        *(f"{SCORE_TITLES[name]}, %" for name in shown),
         "95 % interval",
         "seconds",
         f"minus {found[0].method}",

@@ -150,7 +150,7 @@ def _show_fitted(model: Any, output: Path, method: str, name: str, as_json: bool
     if learned is not None:
         terminal.show(
             f"On held-out classes, rejection keeps {learned['kept']:.0%} of the samples of known classes and rejects "
-            f"{learned['refused']:.0%} of those of unknown classes (area under the curve {learned['auroc']:.3f})."
+            f"{learned['rejected']:.0%} of those of unknown classes (area under the curve {learned['auroc']:.3f})."
         )
 
 
@@ -201,27 +201,28 @@ def predict_verb(
     if as_json:
         terminal.show_json({"labels": output, **handed._asdict()})
         return
-    refused = f", {handed.rejected} of them left without a label" if reject else ""
+    rejected = f", {handed.rejected} of them left without a label" if reject else ""
     # What was asked for may go to standard output itself (-o /dev/stdout): the summary is a note.
-    terminal.note(f"Wrote {handed.rows} rows to {output}{refused}; mean probability {handed.mean_probability:.2f}.")
+    terminal.note(f"Wrote {handed.rows} rows to {output}{rejected}; mean probability {handed.mean_probability:.2f}.")
 
 
 def _predict_parts(model: Path, features: Path, output: Path, reject: bool, as_json: bool) -> None:
-    import sys
     from time import perf_counter
 
     from superproto.baselines.registry import load_model
     from superproto.estimator.label_table import stream_labels
 
-    told: list[tuple[int, float]] = []
+    started: list[tuple[int, float]] = []
 
-    def tell(done: int, total: int) -> None:
-        told.append((done, perf_counter()))
-        (first, start), (_, now) = told[0], told[-1]
-        left = f", about {(now - start) * (total - done) / (done - first):.0f} s left" if done > first else ""
-        print(f"{done} of {total} rows{left}", file=sys.stderr, flush=True)
+    def show_progress(done: int, total: int) -> None:
+        from superproto.samples.progress import print_line, time_left
 
-    streamed = stream_labels(load_model(model), features, output, reject=reject, progress=tell)
+        started.append((done, perf_counter()))
+        (first, start), (_, now) = started[0], started[-1]
+        left = f", {time_left(now - start, done - first, total - done)}" if done > first else ""
+        print_line(f"{done} of {total} rows{left}")
+
+    streamed = stream_labels(load_model(model), features, output, reject=reject, progress=show_progress)
     if as_json:
         terminal.show_json({"labels": output, **streamed._asdict()})
         return

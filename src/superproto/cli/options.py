@@ -91,8 +91,7 @@ def load_task(path: Path, setting: Setting, protocol: Protocol, attributes: str,
 
 def check_output(output: Path | None, *inputs: Path | None) -> None:
     """Say before any work that the output cannot be written, or that it would replace an input."""
-    from superproto.experiments.records import check_writable
-    from superproto.files import refuse_to_replace
+    from superproto.files import check_writable, refuse_to_replace
 
     if output is not None:
         check_writable(output)

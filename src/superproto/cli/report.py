@@ -11,7 +11,7 @@ import typer
 
 from superproto.cli import terminal
 from superproto.cli.app import HelpPanel, app
-from superproto.cli.options import Protocol, ProtocolOption, Setting, SettingOption
+from superproto.cli.options import Protocol, ProtocolOption, Setting, SettingOption, check_output
 from superproto.errors import UserError
 from superproto.files import existing_file
 
@@ -46,6 +46,7 @@ def report_verb(
     Example:  superproto fit birds.npz -o birds.model
               superproto report birds.model --pack birds.npz
     """
+    check_output(output, source, pack, params)
     with terminal.progress(f"reading {source.name}"):
         page = report_on(source, pack, setting=setting.value, protocol=protocol.value, images=images, params=params)
     terminal.show(f"Report: {page.write(output)}")

@@ -86,13 +86,13 @@ def tune_verb(
 
 
 def _show_progress(told: TuningProgress) -> None:
-    import sys
+    from superproto.samples.progress import print_line
 
     trial = told.trial
-    score = f"{100 * trial.mean:.2f}" if trial.scores else "refused"
+    score = f"{100 * trial.mean:.2f}" if trial.scores else "invalid"
     line = f"trial {trial.number} of {told.n_trials}: {score}{' (stopped)' if trial.stopped else ''}"
     best = f"best {100 * told.best.mean:.2f}, default {100 * told.default:.2f}, {told.seconds:.0f} s"
-    print(f"{line}; {best}", file=sys.stderr, flush=True)
+    print_line(f"{line}; {best}")
 
 
 def _show_tuned(tuned: Tuned, output: Path) -> None:

@@ -43,7 +43,7 @@ def read_features(path: str | os.PathLike[str]) -> Features:
         raise UserError(f"{path}: features have shape {X.shape} and type {X.dtype}. Give numbers, one row per sample.")
     bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
     if len(bad):
-        raise UserError(f"{path}: {len(bad)} rows have NaN or infinity (first: row {bad[0]}). Drop or mend them.")
+        raise UserError(f"{path}: {len(bad)} rows have NaN or infinity (first: row {bad[0]}). Drop or correct them.")
     return features
 
 

@@ -61,7 +61,7 @@ def _facts(pack: Pack) -> Iterator[str]:
 
 
 def _leaks(pack: Pack) -> Iterator[str]:
-    """A question whose sample was also given with its label is no question."""
+    """Test samples that are also among the training samples."""
     for labeled, asked in (("trainval", "test_seen"), ("trainval", "test_unseen"), ("ss_trainval", "ss_test_unseen")):
         if labeled in pack.splits and asked in pack.splits:
             given = set(_row_bytes(pack.features[pack.splits[labeled]]))

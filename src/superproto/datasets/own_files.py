@@ -187,9 +187,11 @@ def _read_labels(path: Path) -> tuple[Array, Array, Array]:
         extra = [cell.lower() for cell in lines.pop(0)[2:]]
         if extra not in ([], ["split"]):
             raise UserError(f"{path} has the column '{extra[0]}'. Its columns are id, label, and if wanted split.")
+    if not lines:
+        raise UserError(f"{path} has no rows. Write one line for each sample: id,label (an empty label is predicted).")
     wrong = next((line for line in lines if not 2 <= len(line) <= 3), None)
-    if wrong is not None or not lines:
-        raise UserError(f"{path}: each line is id,label or id,label,split; found {','.join(wrong or []) or 'none'!r}.")
+    if wrong is not None:
+        raise UserError(f"{path}: each line is id,label or id,label,split; found {','.join(wrong)!r}.")
     table = np.array([[*line, ""][:3] for line in lines])
     return table[:, 0], table[:, 1], np.char.lower(table[:, 2])
 

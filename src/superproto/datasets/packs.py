@@ -43,13 +43,6 @@ class Pack:
         labels = self.labels[self.splits[split]]
         return np.unique(labels[labels >= 0])
 
-    @property
-    def names_of_samples(self) -> Array:
-        """What to call each sample in a table: its id, its file, or its row number."""
-        if self.ids is not None:
-            return self.ids
-        return np.arange(len(self.features)).astype(str) if self.paths is None else self.paths
-
 
 def read_pack(path: str | os.PathLike[str], *, attributes: str = "att") -> Pack:
     """The pack as it is stored; `attributes` names the array of class descriptions."""
@@ -146,7 +139,7 @@ def _faults_of_shape(pack: Pack) -> Iterator[str]:
 def _faults_of_numbers(pack: Pack) -> Iterator[str]:
     bad = np.flatnonzero(~np.isfinite(pack.features).all(axis=1))
     if len(bad):
-        yield f"features has NaN or infinity in {len(bad)} rows (first: row {bad[0]}). Drop or mend them."
+        yield f"features has NaN or infinity in {len(bad)} rows (first: row {bad[0]}). Drop or correct them."
     bad = np.flatnonzero(~np.isfinite(pack.semantics).all(axis=1))
     if len(bad):
         yield f"att has NaN or infinity for class '{pack.class_names[bad[0]]}'. Drop the class, or fill it in."
@@ -194,23 +187,23 @@ def repaired(splits: Mapping[str, Array]) -> tuple[dict[str, Array], str | None,
     In version 1 of the proposed splits train ∪ val = trainval ∪ test_seen: choosing parameters on it looks at the test
     samples of GZSL. Intersection with trainval gives version 2 exactly.
     """
-    mended = dict(splits)
-    if "train" not in mended or "val" not in mended:
-        return mended, None, ("No train_loc and val_loc: parameters are chosen on folds of the seen classes.",)
-    both = np.union1d(mended["train"], mended["val"])
-    strange = np.setdiff1d(both, mended["trainval"])
+    corrected = dict(splits)
+    if "train" not in corrected or "val" not in corrected:
+        return corrected, None, ("No train_loc and val_loc: parameters are chosen on folds of the seen classes.",)
+    both = np.union1d(corrected["train"], corrected["val"])
+    strange = np.setdiff1d(both, corrected["trainval"])
     for name in ("train", "val"):
-        mended[name] = mended[name][np.isin(mended[name], mended["trainval"])]
-    left_out = len(np.setdiff1d(mended["trainval"], both))
+        corrected[name] = corrected[name][np.isin(corrected[name], corrected["trainval"])]
+    left_out = len(np.setdiff1d(corrected["trainval"], both))
     short = (f"{left_out} rows of trainval_loc are in neither train_loc nor val_loc.",) if left_out else ()
     if not len(strange):
-        return mended, "v2", ("Split version 2: train_loc and val_loc lie inside trainval_loc.", *short)
-    leak = int(np.isin(strange, mended.get("test_seen", [])).sum())
+        return corrected, "v2", ("Split version 2: train_loc and val_loc lie inside trainval_loc.", *short)
+    leak = int(np.isin(strange, corrected.get("test_seen", [])).sum())
     said = (
         f"Split version 1: train_loc and val_loc held {len(strange)} rows outside trainval_loc, {leak} of them in "
         "test_seen_loc. Repaired by intersection with trainval_loc."
     )
-    return mended, "v1", (said, *short)
+    return corrected, "v1", (said, *short)
 
 
 def _text(array: Array | None) -> Array:

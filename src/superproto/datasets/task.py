@@ -105,7 +105,7 @@ class Task:
 
     @property
     def expected(self) -> Array:
-        """The truth of every question in order: first the pool's rows of X, then the rows of X_later."""
+        """The true class of every unlabeled sample: those of X in order, then those of X_later."""
         return np.concatenate([self.truth[self.asked], self.later_truth])
 
     @property
@@ -120,7 +120,7 @@ class Task:
 
     @property
     def truth_known(self) -> bool:
-        """Whether there is a question, and the truth of every question is known, so that answers can be scored."""
+        """Whether there are unlabeled samples and the true class of each is known, so that answers can be scored."""
         return len(self.expected) > 0 and bool((self.expected >= 0).all())
 
     @property
@@ -129,7 +129,7 @@ class Task:
         return not self.asked.any()
 
     def inductive(self) -> Task:
-        """The same questions, but `fit` sees the labeled samples alone and `predict` answers."""
+        """The same unlabeled samples, but `fit` gets the labeled samples alone, and `predict` labels the others."""
         return self._divide(np.zeros(int(self.asked.sum()), bool), "none")
 
     def with_pool(
@@ -138,7 +138,7 @@ class Task:
         """The same task with another pool; the candidates stay as they are.
 
         "unseen": samples of seen classes leave the pool and are answered by `predict`, as several published GZSL
-        figures have it; "mixed": every question is in the pool; "few-classes": only `classes` classes occur;
+        figures have it; "mixed": every unlabeled sample is in the pool; "few-classes": only `classes` classes occur;
         "shifted-prior": class sizes fall geometrically by a factor `imbalance`; "subsample": a `fraction` of each.
         """
         truth = self.truth[self.asked]
@@ -204,7 +204,7 @@ class Task:
     def __repr__(self) -> str:
         return (
             f"Task({self.name}: {self.setting}, {self.protocol}, {int((~self.asked).sum())} labeled samples of "
-            f"{len(self.seen_classes)} classes, {int(self.asked.sum()) + len(self.later)} questions, "
+            f"{len(self.seen_classes)} classes, {int(self.asked.sum()) + len(self.later)} unlabeled samples, "
             f"{len(self.unseen_classes)} unseen classes, pool {self.pool})"
         )
 
@@ -225,7 +225,7 @@ class Task:
         return replace(self._select(stays), pool=self._pool_from(said), **later)
 
     def _mixed(self) -> Task:
-        """Every question in the pool."""
+        """Every unlabeled sample in the pool."""
         whole = {
             before: _join(getattr(self, before), getattr(self, after)) for before, after in zip(_PER_SAMPLE, _LATER)
         }

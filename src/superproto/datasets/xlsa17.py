@@ -65,11 +65,11 @@ def _assembled(found: dict[str, Array]) -> SplitFile:
     tables = {key: _class_rows(found[key], names, key) for key in ("att", "original_att") if key in found}
     classes, attributes = tables["att"].shape
     rows = {split: from_one(found[f"{split}_loc"], f"{split}_loc") for split in _PS if f"{split}_loc" in found}
-    mended, version, said = repaired(rows)
+    corrected, version, said = repaired(rows)
     samples = 1 + max(int(part.max(initial=-1)) for part in rows.values())
     notes = [f"{classes} classes with {attributes} attributes; the splits name {samples} samples."]
     card = recognize(names, classes, attributes, samples)
-    counts = tuple(len(mended.get(split, ())) for split in ("trainval", "test_seen", "test_unseen"))
+    counts = tuple(len(corrected.get(split, ())) for split in ("trainval", "test_seen", "test_unseen"))
     if card:
         notes += [f"Looks like {card.name}.", *differences(card, None, classes, attributes, counts, "ps")]  # type: ignore[arg-type]
     original = tables.get("original_att")
@@ -84,7 +84,7 @@ def _assembled(found: dict[str, Array]) -> SplitFile:
     return SplitFile(
         **{"original_att": None} | tables,  # type: ignore[arg-type]
         class_names=np.arange(classes).astype(str) if names is None else names,
-        **{f"{split}_loc": mended.get(split) for split in _PS},  # type: ignore[arg-type]
+        **{f"{split}_loc": corrected.get(split) for split in _PS},  # type: ignore[arg-type]
         version=version,
         notes=(*notes, *said),
     )

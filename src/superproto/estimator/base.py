@@ -189,7 +189,7 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
             raise UserError("Found array with 0 sample(s), while a minimum of 1 is required.")
         wrong, useful, huge = add_up(rows.visit(kernels.inspect))
         if wrong:
-            raise UserError(f"Input X contains NaN or infinity ({int(wrong)} values). Drop or mend these rows.")
+            raise UserError(f"Input X contains NaN or infinity ({int(wrong)} values). Drop or correct these rows.")
         _check_size(not huge, not reset or bool(useful))
         return rows
 

@@ -39,7 +39,7 @@ def labeled_sharpness(score: Callable[[Array], Array], X: Any, problem: Problem)
     known = np.flatnonzero(~problem.asked)
     known = known[:: -(-len(known) // SHARPNESS_ROWS)]
     scores = np.asarray(score(rows_at(X, known)), dtype=np.float64)[:, problem.seen]
-    columns = np.cumsum(problem.seen)[problem.labels[known]] - 1
+    columns = problem.seen_columns(known)
     return likeliest_sharpness(scores, scores[np.arange(len(scores)), columns])
 
 

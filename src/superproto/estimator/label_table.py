@@ -72,7 +72,7 @@ def label_rows(model: Any, X: Array, ids: Array | None = None, *, reject: bool =
         part = np.asarray(X[start : start + step])
         bad = np.flatnonzero(~np.isfinite(part).all(axis=1))
         if len(bad):
-            raise UserError(f"Row {start + bad[0]} has NaN or infinity. Drop or mend it.")
+            raise UserError(f"Row {start + bad[0]} has NaN or infinity. Drop or correct it.")
         names = np.arange(start, start + len(part)).astype(str) if ids is None else ids[start : start + step]
         yield _answers(model, part, names, threshold)
 
@@ -121,8 +121,8 @@ def _threshold(model: Any) -> float:
     learned = getattr(model, "rejection_", None)
     if not isinstance(learned, dict) or not isinstance(learned.get("threshold"), float):
         raise UserError(
-            "The model has no threshold to refuse rows by. Fit it with `superproto fit` on a pack to learn one; "
-            "that takes four seen classes or more."
+            "The model has no threshold to reject rows. Fit it with `superproto fit` on a pack to learn one; "
+            "this needs at least 4 seen classes."
         )
     return float(learned["threshold"])
 

@@ -43,6 +43,10 @@ class Problem:
     def n_classes(self) -> int:
         return len(self.names)
 
+    def seen_columns(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+        """(n,) the number of each row's class among the seen classes; ``rows`` (mask or numbers) are labeled ones."""
+        return np.asarray((np.cumsum(self.seen) - 1)[self.labels[rows]])
+
 
 def check_problem(
     labels: Any,

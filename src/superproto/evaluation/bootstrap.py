@@ -61,8 +61,8 @@ def bootstrap_correctness(
     repeats: int = 1000,
     seed: int = 0,
 ) -> Floats:
-    """The same from `right` (methods, N), the share of right answers of each method to each question (0 or 1, or the
-    mean over seeds); `is_seen` (N,) marks questions of seen classes."""
+    """The same from `right` (methods, N), the share of correct labels of each method for each sample (0 or 1, or the
+    mean over seeds); `is_seen` (N,) marks samples of seen classes."""
     if over not in ("samples", "classes"):
         raise UserError(f"over={over!r} is not known. Give 'samples' or 'classes'.")
     if repeats < 1 or not len(right):
@@ -164,7 +164,7 @@ def unpack_correctness(content: Any) -> Correctness:
     except binascii.Error as error:
         raise ValueError(f"bits are not base64 ({error})") from None
     if len(content_bytes) != -(-int(counts.sum()) // 8):
-        raise ValueError(f"{len(content_bytes)} bytes of bits do not fit {int(counts.sum())} questions")
+        raise ValueError(f"{len(content_bytes)} bytes of bits do not fit {int(counts.sum())} samples")
     right = np.unpackbits(content_bytes, count=int(counts.sum())).astype(bool)
     classes = np.repeat(np.arange(len(counts)), counts)
     return Correctness(right, classes, classes >= len(sizes[0]))

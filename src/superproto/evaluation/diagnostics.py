@@ -1,4 +1,4 @@
-"""A fit looked at closely: classes, mix-ups, doubt, the seen-unseen trade, and what the super-prototypes mean."""
+"""Diagnostics of a fit: accuracy by class, confusions, reliability, the seen-unseen trade-off, super-prototypes."""
 
 from __future__ import annotations
 

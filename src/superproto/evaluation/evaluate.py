@@ -20,12 +20,24 @@ from superproto.metrics import ausuc, expected_calibration_error, generalized_sc
 from superproto.samples.chunks import Array
 from superproto.samples.timing import measured, span
 
+# The score that a setting is judged by, the scores that its tables show, and what people call them.
+HEADLINES = {"zsl": "per_class_accuracy", "gzsl": "harmonic_mean"}
+SHOWN_SCORES = {"zsl": ("per_class_accuracy", "top5"), "gzsl": ("unseen", "seen", "harmonic_mean", "ausuc")}
+SCORE_TITLES = {
+    "per_class_accuracy": "per-class accuracy",
+    "unseen": "unseen",
+    "seen": "seen",
+    "harmonic_mean": "harmonic mean",
+    "ausuc": "AUSUC",
+    "top5": "top-5",
+    "ece": "calibration error",
+}
 _REPEATS = 1000
 _OF_THE_METHOD = ("read", "passes", "whiten", "fit", "predict")
 
 
 class Answers(NamedTuple):
-    """For every question of a task, in the order of `task.expected`: a class, its scores and its probabilities."""
+    """A class, scores and probabilities for every unlabeled sample of a task, in the order of `task.expected`."""
 
     labels: Array
     scores: Array
@@ -44,7 +56,7 @@ class Evaluation:
     seconds : what the method took to learn and answer: read + passes + whiten + fit + predict of the breakdown.
     breakdown : seconds by station.
     notes : what the method warned about.
-    answers : (questions,) classes, as `task.expected`; model : the fitted estimator.
+    answers : (n,) classes, as `task.expected`; model : the fitted estimator.
     """
 
     task: Task
@@ -107,7 +119,7 @@ def evaluate(
 
 
 def answer(model: Any, task: Task) -> Answers:
-    """Fit the model and answer every question of the task. Nothing here looks at the truth."""
+    """Fit the model and label every unlabeled sample of the task. Nothing here looks at the truth."""
     with span("fit"):
         model.fit(task.X, task.y, semantics=task.semantics)
     with span("predict"):
@@ -124,7 +136,7 @@ def answer(model: Any, task: Task) -> Answers:
 
 
 def score(task: Task, answers: Answers) -> dict[str, Any]:
-    """The scores of the setting, over the questions whose truth is known."""
+    """The scores of the setting, over the samples whose true class is known."""
     known = task.expected >= 0
     truth, labels = task.expected[known], answers.labels[known]
     seen = task.seen_classes if task.setting == "gzsl" else None
@@ -145,7 +157,7 @@ def score(task: Task, answers: Answers) -> dict[str, Any]:
 
 
 def difference(first: Evaluation, second: Evaluation) -> Difference:
-    """The second's score minus the first's, with the interval of a paired bootstrap over the same questions."""
+    """The second's score minus the first's, with the interval of a paired bootstrap over the same samples."""
     task = first.task
     known = task.expected >= 0
     seen = task.seen_classes if task.setting == "gzsl" else None
@@ -156,11 +168,13 @@ def difference(first: Evaluation, second: Evaluation) -> Difference:
 
 def _check_truth_is_known(task: Task) -> None:
     if not len(task.expected):
-        raise UserError(f"{task.name} asks for no label: there is nothing to score. Give it samples to label.")
+        raise UserError(
+            f"{task.name} has no unlabeled samples, so there is nothing to score. Mark samples to be labeled with -1."
+        )
     if not (task.expected >= 0).any():
         raise UserError(
-            f"{task.name}: the truth of its {len(task.expected)} questions is unknown, so there is nothing to score. "
-            "Label them with `superproto fit` and `predict`, or give test labels."
+            f"{task.name}: the true classes of its {len(task.expected)} unlabeled samples are unknown, so there is "
+            "nothing to score. Label them with `superproto fit` and `superproto predict`, or give test labels."
         )
 
 

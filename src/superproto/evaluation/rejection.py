@@ -24,27 +24,25 @@ from superproto.samples.chunks import Array, chunk_length
 class Rejection(NamedTuple):
     """A threshold on :func:`~superproto.estimator.base.confidence`, and how it did on the held-out classes.
 
-    Members are samples of known classes, strangers samples of unknown ones. ``auroc``: the chance that a random member
-    has more confidence than a random stranger, 0.5 for guessing. ``kept`` and ``refused``: the shares of members above
-    and of strangers below the threshold. The names are those of the model file.
+    ``auroc``: the chance that a random sample of a known class has more confidence than one of an unknown class, 0.5
+    for guessing. ``kept`` and ``rejected``: the shares of known samples above and of unknown ones below the threshold.
+    The other fields are the numbers of classes and samples that this was measured on. Model files store these names.
     """
 
     threshold: float
     auroc: float
     kept: float
-    refused: float
-    member_classes: int
-    stranger_classes: int
-    members: int
-    strangers: int
+    rejected: float
+    known_classes: int
+    unknown_classes: int
+    known_samples: int
+    unknown_samples: int
 
 
 def learn_rejection(model: Any, task: Task, *, seed: int = 0) -> Rejection:
     """Fit the same method where seen classes are hidden and withheld, and find the threshold that parts them best."""
     if len(task.seen_classes) < 4:
-        raise UserError(
-            f"A threshold for samples of no class needs 4 seen classes at least, not {len(task.seen_classes)}."
-        )
+        raise UserError(f"A threshold for unknown classes needs at least 4 seen classes, got {len(task.seen_classes)}.")
     fold = task.folds(1, seed)[0]
     rng = np.random.default_rng(seed)
     hidden = rng.permutation(fold.unseen_classes)

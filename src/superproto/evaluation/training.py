@@ -1,4 +1,4 @@
-"""FIT: a data set into a model that is ready to be kept: its answers are class names, and it knows when to refuse."""
+"""FIT: a data set into a model that is ready to be kept: its answers are class names, and it knows when to reject."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def fit_task(
         try:
             model.rejection_ = learn_rejection(model, task)._asdict()
         except UserError as error:
-            warnings.warn(f"No row can be refused with this model. {error}", UserWarning, stacklevel=2)
+            warnings.warn(f"This model cannot reject rows. {error}", UserWarning, stacklevel=2)
     return model
 
 

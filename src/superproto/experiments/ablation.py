@@ -1,4 +1,4 @@
-"""MEASURE what each part of the default model contributes: it is switched off, and the same questions asked again."""
+"""MEASURE what each part of the default model contributes: switch it off, and score the same samples again."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from superproto.datasets.task import Task
 from superproto.errors import UserError
 from superproto.evaluation import bootstrap
 from superproto.evaluation.bootstrap import Difference, bootstrap_correctness, difference_of
+from superproto.evaluation.evaluate import HEADLINES
 from superproto.experiments.plans import SETTINGS, WHOLE, ModelPart, PartsPlan, read_parts_plan
-from superproto.experiments.records import HEADLINES, Record
+from superproto.experiments.records import Record
 from superproto.experiments.runner import Run, run_methods
 from superproto.files import PathLike
 

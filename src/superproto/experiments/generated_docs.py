@@ -75,7 +75,7 @@ def results_block(plan: Plan, results: Results) -> str:
     """ZSL and GZSL on the data at hand, the paper's figures beside them."""
     head: list[Content] = ["data, features", "start: descriptions alone", "as published", "as published, whitened"]
     head += [_OWN, "GZSL H: as published, whitened", TableCell(("GZSL H: ", _OWN))]
-    head.append(TableCell(("sweeps: as published / whitened / ", _OWN)))
+    head.append(TableCell(("iterations: as published / whitened / ", _OWN)))
     rows = []
     for data in plan.data:
         if data.name not in results.tasks():
@@ -86,9 +86,9 @@ def results_block(plan: Plan, results: Results) -> str:
         zsl.append(results.score(data.name, "hpl"))
         general = [results.score(data.name, "hpl-published", published[1], setting="gzsl")]
         general.append(results.score(data.name, "hpl", setting="gzsl"))
-        sweeps = [results.value("sweeps", data.name, "hpl-published", params) for params in published]
-        sweeps.append(results.value("sweeps", data.name, "hpl"))
-        counts = " / ".join("–" if s is None else f"{s.mean:.0f}" for s in sweeps)
+        iterations = [results.value("sweeps", data.name, "hpl-published", params) for params in published]
+        iterations.append(results.value("sweeps", data.name, "hpl"))
+        counts = " / ".join("–" if s is None else f"{s.mean:.0f}" for s in iterations)
         rows.append([f"{data.dataset}, {data.features}", *(_percent(s) for s in (*zsl, *general)), counts])
     return f"{Table(head, rows).to_markdown()}\n\n{_paper_sentence()}"
 
@@ -115,7 +115,7 @@ def digits_block(plan: Plan, results: Results) -> str:
     """The demo's honest average."""
     found = results.figure("digits").get("digits")
     if found is None:
-        return "Not measured yet: `superproto reproduce --figure digits`."
+        return "Not measured yet: `superproto research paper --figure digits`."
     before, after = (np.array([choice[i] for choice in found["choices"]]) for i in (1, 2))
     own = next(choice for choice in found["choices"] if choice[0] == found["unseen"])
     spread = [f"{100 * values.mean():.1f} ± {100 * values.std():.1f} %" for values in (before, after)]
@@ -157,14 +157,16 @@ def _in_docs(table: Table) -> str:
 def parts_block(results: RecordedResults) -> str:
     """Each part of the model off: the change in points, with the paired 95 % interval."""
     found = findings(results.parts)
-    return Table(*table_of(found)).to_markdown() if found else "Not measured yet: `superproto ablation --data DIR`."
+    if not found:
+        return "Not measured yet: `superproto research ablation --data DIR`."
+    return Table(*table_of(found)).to_markdown()
 
 
 def held_out_block(results: RecordedResults) -> str:
     """The same on held-out seen classes, mean over folds."""
     found = findings(results.held_out)
     if not found:
-        return "Not measured yet: `superproto ablation --data DIR --held-out 3`."
+        return "Not measured yet: `superproto research ablation --data DIR --held-out 3`."
     return Table(*held_out_table(found)).to_markdown()
 
 
@@ -172,7 +174,7 @@ def robustness_block(results: RecordedResults) -> str:
     """Mean accuracy over the draws for every condition, and in which of them the start is better."""
     found = results.robustness
     if not found:
-        return "Not measured yet: `superproto robustness --data DIR`."
+        return "Not measured yet: `superproto research robustness PACK`."
     worse = [f"{f['task']}, {f['condition']}" for f in found if _loss(f) > _TOLERATED_LOSS]
     said = (
         f"`HPL()` is worse than its start by more than {100 * _TOLERATED_LOSS:.0f} point in {len(worse)} of "

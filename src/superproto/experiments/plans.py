@@ -185,8 +185,8 @@ class Reference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ZooPlan(_SeededPlan):
-    """All of `zoo.toml`. `groups`: the methods by kind. `parts` are in the order in which they are run."""
+class LeaderboardPlan(_SeededPlan):
+    """All of `leaderboard.toml`. `groups`: the methods by kind. `parts` are in the order in which they are run."""
 
     groups: dict[str, tuple[str, ...]]
     untuned: tuple[str, ...]
@@ -244,7 +244,7 @@ class PartsPlan:
 
 # -- the reader --------------------------------------------------------------------------------------------------------
 
-_AnyPlan = TypeVar("_AnyPlan", Plan, ZooPlan, PartsPlan)
+_AnyPlan = TypeVar("_AnyPlan", Plan, LeaderboardPlan, PartsPlan)
 _T = TypeVar("_T")
 
 
@@ -253,10 +253,10 @@ def read_plan(path: Path | None = None) -> Plan:
     return _read(Plan, path or benchmarks_folder() / "paper.toml")
 
 
-def read_zoo_plan(path: Path | None = None) -> ZooPlan:
+def read_leaderboard_plan(path: Path | None = None) -> LeaderboardPlan:
     """The plan of the leaderboard."""
-    path = path or benchmarks_folder() / "zoo.toml"
-    plan = _read(ZooPlan, path)
+    path = path or benchmarks_folder() / "leaderboard.toml"
+    plan = _read(LeaderboardPlan, path)
     kinds = [part.features for part in plan.parts] + [entry.features for entry in plan.references]
     wrong = [kind for kind in kinds if kind not in FEATURES]
     if wrong:

@@ -24,11 +24,10 @@ from superproto import __version__
 from superproto.baselines.registry import METHODS, make_model, parameters_of
 from superproto.datasets.task import Task
 from superproto.errors import UserError
-from superproto.evaluation.evaluate import Evaluation
+from superproto.evaluation.evaluate import HEADLINES, Evaluation
 from superproto.files import PathLike, write_whole
 
 KINDS = ("run", "tuning", "figure", "robustness", "speed")
-HEADLINES = {"zsl": "per_class_accuracy", "gzsl": "harmonic_mean"}
 _FAILED = "failed: "
 # What a study of speed measured, as its views take it.
 Entry = dict[str, Any]
@@ -109,17 +108,6 @@ def versions() -> dict[str, str]:
     """What computed the numbers."""
     packages = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
     return {"superproto": __version__, **packages, "python": platform.python_version()}
-
-
-def check_writable(path: PathLike) -> None:
-    """Say now, not after an hour's work, that records cannot be written there."""
-    path = Path(path)
-    if path.is_dir():
-        raise UserError(f"{path} is a folder. Give the name of a file to write.")
-    if not path.parent.is_dir():
-        raise UserError(f"{path} cannot be written: the folder {path.parent} does not exist.")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UserError(f"{path} cannot be written: permission denied. Choose another place.")
 
 
 def append_record(path: PathLike, record: Record) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from superproto.evaluation.evaluate import HEADLINES, SCORE_TITLES, SHOWN_SCORES
 from superproto.experiments.paper.figures import DRAWINGS
 from superproto.experiments.records import Record, Results
 from superproto.reporting.charts.charts import bar_chart
@@ -35,19 +36,23 @@ def build_from_records(records: Sequence[Record], name: str) -> Page:
 
 def _summarize_task(records: Sequence[Record]) -> dict[str, Any]:
     first = records[0]
-    headline = "harmonic_mean" if first.setting == "gzsl" else "per_class_accuracy"
+    headline = HEADLINES[first.setting]
     ranked = sorted(records, key=lambda record: -float(record.scores.get(headline, 0)))
     best = {record.method: float(record.scores.get(headline, 0)) for record in reversed(ranked)}
     order = sorted(best, key=lambda method: -best[method])
     chart = bar_chart(
-        order, [[best[m] for m in order]], headline.replace("_", " "), text=percent, says="Best run by method"
+        order, [[best[m] for m in order]], SCORE_TITLES[headline], text=percent, says="Best run by method"
     )
     title = f"{first.task}: {first.setting}, {first.protocol}"
-    return {"title": title, "pool": first.pool, "chart": chart, "runs": _runs_table(ranked, headline)}
+    return {
+        "title": title,
+        "pool": first.pool,
+        "chart": chart,
+        "runs": _runs_table(ranked, SHOWN_SCORES[first.setting]),
+    }
 
 
-def _runs_table(records: Sequence[Record], headline: str) -> Table:
-    scores = ["unseen", "seen", "harmonic_mean", "ausuc"] if headline == "harmonic_mean" else [headline, "top5"]
+def _runs_table(records: Sequence[Record], scores: Sequence[str]) -> Table:
     rows = [
         [
             record.method,
@@ -59,7 +64,7 @@ def _runs_table(records: Sequence[Record], headline: str) -> Table:
         ]
         for record in records
     ]
-    columns = ["method", "features", *(s.replace("_", " ") for s in scores), "95 % interval", "seconds", "chosen"]
+    columns = ["method", "features", *(SCORE_TITLES[s] for s in scores), "95 % interval", "seconds", "parameters"]
     return Table(columns, rows, text_columns=2)
 
 

@@ -20,18 +20,17 @@ from typing import Any
 from superproto.baselines.registry import make_model, parameters_of
 from superproto.datasets.task import Task
 from superproto.evaluation import bootstrap
-from superproto.evaluation.evaluate import evaluate
+from superproto.evaluation.evaluate import HEADLINES, evaluate
 from superproto.experiments.records import (
-    HEADLINES,
     Record,
     append_record,
-    check_writable,
     failure_note,
     known_records,
     unmeasured,
 )
 from superproto.experiments.task_cache import PreparedTask, Whitened
-from superproto.files import PathLike
+from superproto.files import PathLike, check_writable
+from superproto.samples.progress import time_left
 
 OnRecord = Callable[[Record, bool], None]
 Step = Callable[[str], None]
@@ -231,13 +230,12 @@ class Progress:
         if reused:
             return
         self.new += 1
-        left = (perf_counter() - self.start) / self.new * (self.total - self.done) / 60
+        left = time_left(perf_counter() - self.start, self.new, self.total - self.done)
         score = "" if record.scores else f" {'; '.join(record.notes)},"
         name = HEADLINES.get(record.setting, "")
         if record.kind == "run" and name in record.scores:
             score = f" {100 * record.scores[name]:.1f} %,"
-        far = f"{self.done} of {self.total}, about {left:.0f} min left"
-        self.step(f"{title_of_record(record)}:{score} {record.seconds:.1f} s; {far}")
+        self.step(f"{title_of_record(record)}:{score} {record.seconds:.1f} s; {self.done} of {self.total}, {left}")
 
 
 def title_of_record(record: Record) -> str:

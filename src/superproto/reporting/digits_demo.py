@@ -41,9 +41,9 @@ _PER_LINE = 20
 
 @dataclass(frozen=True)
 class Attempt:
-    """One model: its labels for the pool in order; prototypes, objective and labels changed after each sweep.
+    """One model: its labels for the pool in order; prototypes, objective and labels changed after each iteration.
 
-    ``first_fit`` is how many sweeps were made before digits whose pictures ask for it got several prototypes.
+    ``first_fit`` is the number of iterations before some digits got several prototypes.
     """
 
     model: HPL
@@ -90,17 +90,17 @@ def run_demo(
 
 
 def attempt(task: Task) -> Attempt:
-    """Fit HPL with its defaults and answer the task's questions, in their order."""
-    sweeps: list[Iteration] = []
-    model = HPL(candidates=task.candidates, callback=sweeps.append)
+    """Fit HPL with its defaults and label the unlabeled samples of the task, in their order."""
+    iterations: list[Iteration] = []
+    model = HPL(candidates=task.candidates, callback=iterations.append)
     labels = answers(model, task)
-    starts = [number for number, sweep in enumerate(sweeps) if sweep.iteration == 1]
+    starts = [number for number, done in enumerate(iterations) if done.iteration == 1]
     return Attempt(
         model, labels,
-        prototypes=tuple(sweep.state.P for sweep in sweeps) if task.asked.any() else (model.visual_prototypes_,),
-        labels_changed=tuple(sweep.labels_changed for sweep in sweeps),
-        objective=tuple(sweep.objective for sweep in sweeps),
-        first_fit=[*starts, len(sweeps)][1],
+        prototypes=tuple(done.state.P for done in iterations) if task.asked.any() else (model.visual_prototypes_,),
+        labels_changed=tuple(done.labels_changed for done in iterations),
+        objective=tuple(done.objective for done in iterations),
+        first_fit=[*starts, len(iterations)][1],
     )  # fmt: skip
 
 
@@ -175,20 +175,20 @@ def summarize_demo(demo: Demo) -> dict[str, Any]:
 
 
 def prototypes_picture(demo: Demo) -> Markup:
-    """What each unseen digit was taken to look like: told, sweep by sweep, found, truth."""
+    """Prototypes of each unseen digit: predicted, after iterations, mean of the labeled pictures, true mean."""
     task, unseen = demo.task, demo.task.unseen_classes
-    samples, sweeps = np.asarray(task.X), _telling_sweeps(demo.transductive)
+    samples, shown = np.asarray(task.X), _shown_iterations(demo.transductive)
     steps = [_drawn(demo.inductive, samples, demo.inductive.prototypes[-1][unseen])]
-    steps += [_drawn(demo.transductive, samples, demo.transductive.prototypes[i][unseen]) for i in sweeps]
+    steps += [_drawn(demo.transductive, samples, demo.transductive.prototypes[i][unseen]) for i in shown]
     pool = task.X[task.asked]
     for labels in (demo.transductive.labels, task.truth[task.asked]):
         steps.append([_ink(_mean_picture(pool, labels == digit)) for digit in unseen])
-    columns = ["told", *(f"sweep {i + 1}" for i in sweeps), "found", "truth"]
+    columns = ["predicted", *(f"iteration {i + 1}" for i in shown), "labeled", "true"]
     rows = [
         [Picture(step[number], hover=f"{digit}, {column}") for step, column in zip(steps, columns)]
         for number, digit in enumerate(unseen)
     ]
-    return picture_grid(rows, [str(digit) for digit in unseen], columns, size=72, says="Prototypes sweep by sweep")
+    return picture_grid(rows, [str(digit) for digit in unseen], columns, size=72, says="Prototypes by iteration")
 
 
 def _descriptions(demo: Demo) -> Markup:
@@ -203,24 +203,28 @@ def _descriptions(demo: Demo) -> Markup:
     )  # fmt: skip
 
 
-def _telling_sweeps(attempt: Attempt) -> list[int]:
-    """The sweeps that moved a label, at most eight, and the last."""
+def _shown_iterations(attempt: Attempt) -> list[int]:
+    """The iterations that changed a label, at most eight, and the last."""
     last = len(attempt.prototypes) - 1
     return sorted({*[i for i in range(last) if attempt.labels_changed[i]][:8], last})
 
 
 def _settling(attempt: Attempt) -> dict[str, Any]:
-    """The objective and the changed labels, sweep by sweep."""
-    sweeps, first = list(range(1, len(attempt.labels_changed) + 1)), attempt.first_fit
-    lines = [Series("one prototype for a digit", sweeps[:first], attempt.objective[:first])]
-    if first < len(sweeps):
-        lines.append(Series("several for some", sweeps[first:], attempt.objective[first:]))
-    changed = Series("labels changed", sweeps, attempt.labels_changed)
+    """The objective and the changed labels, by iteration."""
+    iterations, first = list(range(1, len(attempt.labels_changed) + 1)), attempt.first_fit
+    lines = [Series("one prototype for a digit", iterations[:first], attempt.objective[:first])]
+    if first < len(iterations):
+        lines.append(Series("several for some", iterations[first:], attempt.objective[first:]))
+    changed = Series("labels changed", iterations, attempt.labels_changed)
     return {
-        "objective": line_chart(lines, "sweep", "objective", says="The objective falls with every sweep"),
+        "objective": line_chart(lines, "iteration", "objective", says="The objective by iteration"),
         "several_prototypes": len(lines) > 1,
         "changed": line_chart(
-            [changed], "sweep", "labels changed (pictures)", says="Labels changed in each sweep", y_limits=(0, None)
+            [changed],
+            "iteration",
+            "labels changed (pictures)",
+            says="Labels changed in each iteration",
+            y_limits=(0, None),
         ),
     }
 
@@ -232,14 +236,14 @@ def _confusions(demo: Demo) -> list[tuple[Markup, str]]:
     for title, one in (("Inductive", demo.inductive), ("Transductive", demo.transductive)):
         _, counts = confusion(demo.task.expected, one.labels, demo.task.unseen_classes)
         chart = heat_map(
-            counts, names, names, says=f"{title} confusion", row_title="digit", column_title="called", cell=64
+            counts, names, names, says=f"{title} confusion", row_title="digit", column_title="label", cell=64
         )
         drawn.append((chart, f"{title}: {percent(demo.accuracy(one))} per-class accuracy."))
     return drawn
 
 
 def _labeled(demo: Demo, digit: int) -> dict[str, Any]:
-    """The pictures that got this label: the wrong ones first, then the most doubtful."""
+    """The pictures that got this label: the wrong ones first, then the most uncertain."""
     task, labels = demo.task, demo.transductive.labels
     pool, truth = task.X[task.asked], task.truth[task.asked]
     confidence = demo.transductive.model.label_distributions_[task.asked].max(axis=1)
@@ -248,7 +252,7 @@ def _labeled(demo: Demo, digit: int) -> dict[str, Any]:
     pictures = []
     for i in members:
         wrong = bool(truth[i] != digit)
-        hover = f"called {digit} ({percent(float(confidence[i]))} sure)" + (f", is {truth[i]}" if wrong else "")
+        hover = f"labeled {digit} (probability {percent(float(confidence[i]))})" + (f", is {truth[i]}" if wrong else "")
         pictures.append(Picture(_ink(pool[i]), hover=hover, wrong=wrong))
     others = pictures[_SHOWN:]
     return {

@@ -165,4 +165,4 @@ def _classes(content: Mapping[str, Any]) -> dict[str, Any]:
 def confusion_table(pairs: Sequence[Mapping[str, Any]]) -> Table:
     """Pairs of classes that were confused: the true one, the predicted one, and how often."""
     rows = [[p["truth"], p["called"], p["samples"], percent(p["share"])] for p in pairs]
-    return Table(["is", "called", "samples", "of the class"], rows, text_columns=2)
+    return Table(["true class", "label", "samples", "share of the class"], rows, text_columns=2)

@@ -1,4 +1,4 @@
-"""SHOW one's own fit on a page: how the pool was labeled, which labels to doubt, what classes look like."""
+"""SHOW a fitted model on a page: how samples were labeled, which labels are uncertain, what classes look like."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from superproto.datasets.task import Task
+from superproto.estimator.calibration import label_uncertainty
 from superproto.evaluation.diagnostics import class_tree, confused_pairs, readable, super_prototypes
 from superproto.hpl.user_warnings import LOST
 from superproto.metrics import per_class_accuracy
@@ -68,7 +69,7 @@ def summarize_model(
 
 
 def _probabilities(model: Any, task: Task) -> Array:
-    """(questions, C) probabilities of the pool's rows and the later ones."""
+    """(n, C) probabilities of the unlabeled samples: those of the fit, then the later ones."""
     rows = np.concatenate([task.X[task.asked], task.later])
     return np.asarray(model.predict_proba(rows)) if len(rows) else np.empty((0, len(model.classes_)))
 
@@ -77,7 +78,7 @@ def _samples(model: Any, task: Task, answers: Array, names: list[str], images: P
     """What can be said sample by sample."""
     pairs = confused_pairs(task.expected, answers.argmax(axis=1), names) if task.truth_known else None
     return {
-        "doubts": _doubts(model, task, answers, names) if len(answers) else None,
+        "uncertainty": _uncertainty(model, task, answers, names) if len(answers) else None,
         "nearest": _nearest(model, task, answers, names, images),
         "confusions": None if pairs is None else confusion_table(pairs),
     }
@@ -87,10 +88,10 @@ def _numbers(model: Any, task: Task | None, answers: Array | None) -> list[tuple
     pairs = [(str(len(model.classes_)), "classes")]
     if answers is not None and len(answers):
         pairs.append((str(len(answers)), "samples labeled"))
-        pairs.append((percent(float(answers.max(axis=1).mean())), "mean probability of the label given"))
+        pairs.append((percent(float(answers.max(axis=1).mean())), "mean probability of the label"))
     if task is not None and answers is not None and task.truth_known:
         accuracy = per_class_accuracy(task.expected, answers.argmax(axis=1))
-        pairs.append((percent(accuracy), "per-class accuracy, where the truth is known"))
+        pairs.append((percent(accuracy), "per-class accuracy (the true labels are known)"))
     return pairs
 
 
@@ -109,8 +110,8 @@ def _shares(model: Any, names: list[str], answers: Array | None) -> dict[str, An
     half = _MAX_CLASSES // 2
     shown = order if len(order) <= _MAX_CLASSES else np.concatenate([order[:half], order[-half:]])
     chart = bar_chart(
-        [_marked(model, names, c) for c in shown], [shares[shown].tolist()], "share of the pool", bar=10, text=percent,
-        limits=(0, None), says="Share of the pool by class",
+        [_marked(model, names, c) for c in shown], [shares[shown].tolist()], "share of the unlabeled samples", bar=10,
+        text=percent, limits=(0, None), says="Share of the unlabeled samples by class",
     )  # fmt: skip
     return {
         "chart": chart,
@@ -122,54 +123,48 @@ def _shares(model: Any, names: list[str], answers: Array | None) -> dict[str, An
 
 
 def _descriptions(model: Any, names: list[str]) -> dict[str, Any]:
-    """Which descriptions fit no cluster of the pool: all labels of such a class may be another class's."""
-    doubt = np.asarray(model.class_doubt_)
+    """Which descriptions match no cluster: all labels of such a class may be wrong."""
+    uncertainty = np.asarray(model.class_doubt_)
     described = np.flatnonzero(np.asarray(model.allowed_) & ~np.asarray(model.seen_classes_))
-    order = described[np.argsort(-doubt[described], kind="stable")]
+    order = described[np.argsort(-uncertainty[described], kind="stable")]
     chart = bar_chart(
-        [names[c] for c in order[:_MAX_CLASSES]], [doubt[order[:_MAX_CLASSES]].tolist()], "doubt in the class's name",
-        limits=(0, 1), reference=LOST, bar=10, text=percent, says="Doubt in the name of each class",
+        [names[c] for c in order[:_MAX_CLASSES]], [uncertainty[order[:_MAX_CLASSES]].tolist()], "uncertainty",
+        limits=(0, 1), reference=LOST, bar=10, text=percent, says="Uncertainty of each class",
     )  # fmt: skip
-    return {"chart": chart, "lost": [names[c] for c in order if doubt[c] > LOST]}
+    return {"chart": chart, "lost": [names[c] for c in order if uncertainty[c] > LOST]}
 
 
-def _doubts(model: Any, task: Task, answers: Array, names: list[str]) -> dict[str, Any]:
+def _uncertainty(model: Any, task: Task, answers: Array, names: list[str]) -> dict[str, Any]:
     """How uncertain the labels are: over all samples, by class, and the most uncertain ones."""
-    doubt, label = _sample_doubt(model, answers), answers.argmax(axis=1)
-    counts, edges = np.histogram(doubt, bins=10, range=(0, 1))
+    label, of_class = answers.argmax(axis=1), np.asarray(getattr(model, "class_doubt_", np.zeros(answers.shape[1])))
+    uncertainty = label_uncertainty(answers.max(axis=1), of_class[label])
+    counts, edges = np.histogram(uncertainty, bins=10, range=(0, 1))
     chart = bar_chart(
         [f"{percent(low)} to {percent(low + 0.1)}" for low in edges[:-1]], [counts.tolist()], "samples",
-        text=lambda value: f"{value:.0f}", says="How doubtful the labels are", width=460,
+        text=lambda value: f"{value:.0f}", says="Number of samples by uncertainty", width=460,
     )  # fmt: skip
     by_class = sorted(
-        ((float(doubt[label == c].mean()), names[c], int((label == c).sum())) for c in np.unique(label)), reverse=True
+        ((float(uncertainty[label == c].mean()), names[c], int((label == c).sum())) for c in np.unique(label)),
+        reverse=True,
     )
     weakest = [[name, percent(mean), count] for mean, name, count in by_class[:_MAX_WEAKEST]]
     return {
         "chart": chart,
-        "classes": Table(["class", "mean doubt", "samples"], weakest),
-        "samples": _most_doubtful(task, answers, doubt, names),
+        "classes": Table(["class", "mean uncertainty", "samples"], weakest),
+        "samples": _most_uncertain(task, answers, uncertainty, names),
     }
 
 
-def _sample_doubt(model: Any, answers: Array) -> Array:
-    """(questions,) as `HPL.doubt_`: a sample lies between classes, or its class has a wrong name; the mean is 1 - P."""
-    named_wrong = np.asarray(getattr(model, "class_doubt_", np.zeros(answers.shape[1])))
-    confidence = answers.max(axis=1)
-    both = confidence * (1 - named_wrong[answers.argmax(axis=1)])
-    return np.clip(1 - both * confidence.sum() / max(float(both.sum()), 1e-12), 0.0, 1.0)
-
-
-def _most_doubtful(task: Task, answers: Array, doubt: Array, names: list[str]) -> Table:
-    order, called = np.argsort(-doubt, kind="stable")[:_MAX_SAMPLES], _sample_names(task)
+def _most_uncertain(task: Task, answers: Array, uncertainty: Array, names: list[str]) -> Table:
+    order, called = np.argsort(-uncertainty, kind="stable")[:_MAX_SAMPLES], _sample_names(task)
     ranked = np.argsort(-answers[order], axis=1, kind="stable")[:, :2]
     rows = [
-        [called[i], percent(doubt[i]), *(text for c in two for text in (names[c], percent(answers[i, c])))]
+        [called[i], percent(uncertainty[i]), *(text for c in two for text in (names[c], percent(answers[i, c])))]
         for i, two in zip(order, ranked)
     ]
     # A model of one class has no runner-up.
     return Table(
-        ["sample", "doubt", "label", "probability", "runner-up", "probability"][: 2 + 2 * ranked.shape[1]], rows
+        ["sample", "uncertainty", "label", "probability", "runner-up", "probability"][: 2 + 2 * ranked.shape[1]], rows
     )
 
 
@@ -202,7 +197,9 @@ def _photographs(paths: list[Path], called: list[str]) -> list[Picture]:
 def _grid(drawn: Mapping[str, list[Picture]]) -> Markup | None:
     if not drawn:
         return None
-    return picture_grid(list(drawn.values()), list(drawn), size=84, says="The surest samples of each class")
+    return picture_grid(
+        list(drawn.values()), list(drawn), size=84, says="The samples with the highest probability of each class"
+    )
 
 
 def _codes(model: Any, names: list[str], attribute_names: list[str] | None) -> dict[str, Any]:
@@ -217,8 +214,8 @@ def _objective(model: Any) -> dict[str, Any]:
     values = np.asarray(model.objective_, dtype=float)
     line = Series("objective", range(1, len(values) + 1), values)
     return {
-        "chart": line_chart([line], "sweep", "objective", says="The objective by sweep"),
-        "n_sweeps": len(values),
+        "chart": line_chart([line], "iteration", "objective", says="The objective by iteration"),
+        "n_iterations": len(values),
     }
 
 
@@ -246,7 +243,16 @@ def _folds(folds: list[Mapping[str, Any]]) -> Table | None:
 def _rejection(learned: object) -> str:
     if not isinstance(learned, Mapping):
         return ""
-    return ", ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in learned.items())
+    # Files of version 0.1.0 say "refused".
+    rejected = learned.get("rejected", learned.get("refused"))
+    found = [learned.get("threshold"), learned.get("kept"), rejected, learned.get("auroc")]
+    if not all(isinstance(value, float) for value in found):
+        return ""
+    return (
+        "A label is rejected where its confidence is below {:.3g}. This threshold was learned on held-out seen "
+        "classes, where it keeps {:.0%} of the samples of known classes and rejects {:.0%} of those of unknown "
+        "classes (area under the curve {:.3f})."
+    ).format(*found)
 
 
 def _marked(model: Any, names: list[str], c: int) -> str:

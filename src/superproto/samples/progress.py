@@ -47,8 +47,8 @@ class ProgressRows:
             now = perf_counter()
             if now - told > SECONDS_BETWEEN_LINES and done < self.n_rows:
                 told = now
-                left = (now - start) * (self.n_rows - done) / done
-                print_line(f"{name}: {done / self.n_rows:.0%} of {self.n_rows} rows, about {left:.0f} s left")
+                left = time_left(now - start, done, self.n_rows - done)
+                print_line(f"{name}: {done / self.n_rows:.0%} of {self.n_rows} rows, {left}")
             yield result
 
 
@@ -62,6 +62,16 @@ def _innermost(function: Any) -> Any:
 def with_progress(X: Any) -> ProgressRows:
     """An array or rows whose passes report their progress."""
     return ProgressRows(rows_of(X))
+
+
+def time_left(seconds: float, done: int, remaining: int) -> str:
+    """How long the remaining work takes at the speed so far: ``done`` parts took so many seconds.
+
+    >>> time_left(10.0, 2, 4), time_left(60.0, 1, 4)
+    ('about 20 s left', 'about 4 min left')
+    """
+    left = seconds / done * remaining
+    return f"about {left:.0f} s left" if left < 120 else f"about {left / 60:.0f} min left"
 
 
 def print_line(line: str) -> None:

@@ -1,4 +1,4 @@
-"""Where most methods of the zoo begin: unit descriptions, class means, and prototypes predicted from descriptions.
+"""What most methods start from: unit descriptions, class means, and prototypes predicted from descriptions.
 
     P_u = K_us (K_ss + ridge m⁻¹ tr(K_ss) I)⁻¹ P_s        K the linear or RBF kernel of the descriptions, m seen classes
 

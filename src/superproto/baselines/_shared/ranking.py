@@ -74,7 +74,7 @@ class Ranking(LinearBaseline):
         to = _learn_coordinates(X[known], A[seen])
         features = ((X[known] - to.feature_mean) / to.feature_scale).astype(X.dtype)
         descriptions = (A - to.semantic_mean) @ to.semantic_map
-        columns = (np.cumsum(seen) - 1)[problem.labels[known]]
+        columns = problem.seen_columns(known)
         W = self._descend(features, columns, descriptions[seen].astype(X.dtype))
         classifiers = descriptions @ W.T / to.feature_scale
         self._store_linear(classifiers, -classifiers @ to.feature_mean)

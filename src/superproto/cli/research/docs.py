@@ -34,7 +34,7 @@ def docs_verb(
     ),
     leaderboard: Annotated[
         Path, typer.Option("--leaderboard", metavar="FILE", help="The runs of `research leaderboard`.")
-    ] = Path("benchmarks/zoo.jsonl"),
+    ] = Path("benchmarks/leaderboard.jsonl"),
     speed: Annotated[Path, typer.Option("--speed", metavar="FILE", help="The times of `research speed`.")] = Path(
         "benchmarks/speed.jsonl"
     ),

@@ -16,8 +16,8 @@ from superproto.cli.research.checkout import records_file
 from superproto.errors import UserError
 
 if TYPE_CHECKING:
-    from superproto.experiments.leaderboard.ranking import Board
-    from superproto.experiments.plans import ZooPlan
+    from superproto.experiments.leaderboard.ranking import Leaderboard
+    from superproto.experiments.plans import LeaderboardPlan
 
 
 @research_app.command("leaderboard")
@@ -36,7 +36,9 @@ def leaderboard_verb(
     records: Annotated[
         Path | None,
         typer.Option(
-            "--records", metavar="FILE", help="The runs; --run appends to it. In a checkout: benchmarks/zoo.jsonl."
+            "--records",
+            metavar="FILE",
+            help="The runs; --run appends to it. In a checkout: benchmarks/leaderboard.jsonl.",
         ),
     ] = None,
     run: Annotated[bool, typer.Option("--run", help="First run what is not recorded yet.")] = False,
@@ -50,7 +52,9 @@ def leaderboard_verb(
     seeds: Annotated[
         int | None, typer.Option("--seeds", min=1, help="--run at most so many seeds of a method.")
     ] = None,
-    plan: Annotated[Path | None, typer.Option("--plan", metavar="FILE", help="Another plan than zoo.toml.")] = None,
+    plan: Annotated[
+        Path | None, typer.Option("--plan", metavar="FILE", help="Use this plan instead of the built-in one.")
+    ] = None,
 ) -> None:
     """Compare every method on every data set.
 
@@ -60,23 +64,23 @@ def leaderboard_verb(
 
     \b
     Example:  superproto research leaderboard --setting zsl --features whitened
-              superproto research leaderboard -o board.html -o board.csv
-              superproto research leaderboard --run --data packs --records zoo.jsonl
+              superproto research leaderboard -o leaderboard.html -o leaderboard.csv
+              superproto research leaderboard --run --data packs --records leaderboard.jsonl
     """
-    from superproto.experiments.leaderboard.ranking import board_of
-    from superproto.experiments.plans import FEATURES, SETTINGS, read_zoo_plan
+    from superproto.experiments.leaderboard.ranking import build_leaderboard
+    from superproto.experiments.plans import FEATURES, SETTINGS, read_leaderboard_plan
     from superproto.experiments.records import read_records
 
-    chosen = read_zoo_plan(plan)
+    chosen = read_leaderboard_plan(plan)
     _check(chosen, packs or [], features or [], methods or [], output or [])
-    known = records_file(records, "zoo.jsonl")
+    known = records_file(records, "leaderboard.jsonl")
     if run:
         check_output(known)
         only: dict[str, Sequence[str]] = {"methods": methods or (), "data": packs or (), "features": features or ()}
         terminal.show(f"{_run_missing(chosen, data, known, only, again, seeds)} new runs.")
     if not known.exists():
         raise UserError(f"{known} does not exist. Give --records, or make it with --run --data DIR.")
-    board = board_of(
+    leaderboard = build_leaderboard(
         chosen,
         read_records(known),
         settings=[setting.value for setting in settings] if settings else SETTINGS,
@@ -84,13 +88,13 @@ def leaderboard_verb(
         data=packs or (),
     )
     for path in output or ():
-        _write(board, path)
+        _write(leaderboard, path)
     if not output:
-        _show(board)
+        _show(leaderboard)
 
 
 def _run_missing(
-    plan: ZooPlan, data: Path, records: Path, only: dict[str, Sequence[str]], again: bool, seeds: int | None
+    plan: LeaderboardPlan, data: Path, records: Path, only: dict[str, Sequence[str]], again: bool, seeds: int | None
 ) -> int:
     """The number of runs that were added to the records."""
     from superproto.experiments.leaderboard.jobs import run_leaderboard, run_references
@@ -101,7 +105,9 @@ def _run_missing(
     return new + (0 if any(only.values()) else run_references(plan, data, records, step))
 
 
-def _check(plan: ZooPlan, packs: list[str], features: list[str], methods: list[str], output: list[Path]) -> None:
+def _check(
+    plan: LeaderboardPlan, packs: list[str], features: list[str], methods: list[str], output: list[Path]
+) -> None:
     """Whatever can be wrong with the options is said before anything is read or run."""
     from superproto.baselines.registry import nearest
     from superproto.experiments.leaderboard.views import EXPORTS
@@ -121,26 +127,26 @@ def _check(plan: ZooPlan, packs: list[str], features: list[str], methods: list[s
         check_output(path)
 
 
-def _write(board: Board, path: Path) -> None:
+def _write(leaderboard: Leaderboard, path: Path) -> None:
     from superproto.experiments.leaderboard.views import EXPORTS, build_leaderboard_page
     from superproto.files import write_whole
 
     if path.suffix == ".html":
-        build_leaderboard_page(board).write(path)
+        build_leaderboard_page(leaderboard).write(path)
     else:
         with write_whole(path, text=True) as handle:
-            handle.write(EXPORTS[path.suffix](board))
+            handle.write(EXPORTS[path.suffix](leaderboard))
     terminal.show(f"Written: {path}")
 
 
-def _show(board: Board) -> None:
+def _show(leaderboard: Leaderboard) -> None:
     from superproto.experiments.leaderboard.views import LEVEL, cell_text, title_of
 
-    for setting, features in board.kinds():
-        columns = board.columns(setting, features)
+    for setting, features in leaderboard.kinds():
+        columns = leaderboard.columns(setting, features)
         rows = []
-        for method in board.ranked(setting, features):
-            cells = [board.cells[column][method] for column in columns]
+        for method in leaderboard.ranked(setting, features):
+            cells = [leaderboard.cells[column][method] for column in columns]
             texts = [f"{cell_text(c)}{' *' if c.best else f' {LEVEL}' if c.level else ''}" for c in cells]
             rows.append([method, *texts])
         terminal.show_table(

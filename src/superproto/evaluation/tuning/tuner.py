@@ -27,6 +27,7 @@ import numpy as np
 from superproto.baselines.registry import make_model
 from superproto.datasets.task import Task
 from superproto.errors import UserError
+from superproto.evaluation.evaluate import HEADLINES
 from superproto.evaluation.tuning.search import Study, Trial, choose_search
 from superproto.evaluation.tuning.spaces import Space, Span, check_space
 from superproto.files import write_whole
@@ -210,7 +211,7 @@ def _record(
         gain=gain,
         standard_error=error,
         spread=float(np.std(chosen.scores, ddof=1)),
-        metric="harmonic_mean" if task.setting == "gzsl" else "per_class_accuracy",
+        metric=HEADLINES[task.setting],
         folds=[_fold(*entry) for entry in zip(tasks, default.scores, chosen.scores)],
         trials=[{**trial._asdict(), "scores": list(trial.scores)} for trial in trials],
         space=header["space"],
@@ -244,7 +245,7 @@ def _fold(task: Task, default: float, chosen: float) -> dict[str, Any]:
 
 
 def _digest(tasks: Sequence[Task]) -> str:
-    """sha256 of all folds. They hold labeled samples alone, so the truth of the task's own questions is not in it."""
+    """sha256 of all folds. They hold labeled samples alone, so no true class of an unlabeled sample is in it."""
     return hashlib.sha256("".join(fold.digest() for fold in tasks).encode()).hexdigest()
 
 

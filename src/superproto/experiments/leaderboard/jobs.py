@@ -10,15 +10,14 @@ from superproto.datasets.task import Task
 from superproto.errors import UserError
 from superproto.estimator.whitening import WithinClassWhitening
 from superproto.experiments.leaderboard.tuned_parameters import choose_parameters
-from superproto.experiments.plans import REFERENCE, SETTINGS, Part, Reference, ZooPlan
-from superproto.experiments.records import check_writable
+from superproto.experiments.plans import REFERENCE, SETTINGS, LeaderboardPlan, Part, Reference
 from superproto.experiments.runner import Job, Progress, Run, Step, run_jobs
 from superproto.experiments.task_cache import TaskCache
-from superproto.files import PathLike
+from superproto.files import PathLike, check_writable
 
 
 def run_leaderboard(
-    plan: ZooPlan,
+    plan: LeaderboardPlan,
     folder: PathLike,
     records: PathLike,
     *,
@@ -47,7 +46,7 @@ def run_leaderboard(
     return progress.new
 
 
-def run_references(plan: ZooPlan, folder: PathLike, records: PathLike, step: Step = lambda text: None) -> int:
+def run_references(plan: LeaderboardPlan, folder: PathLike, records: PathLike, step: Step = lambda text: None) -> int:
     """Run whatever of the plan's references is not recorded; the number of new runs."""
     here = [entry for entry in plan.references if (Path(folder) / entry.data.find).exists()]
     tasks = {entry.task: _reference_task(entry, Path(folder)) for entry in {e.task: e for e in here}.values()}
@@ -67,7 +66,7 @@ def _reference_task(entry: Reference, folder: Path) -> Task:
 
 
 def _jobs(
-    plan: ZooPlan, part: Part, tasks: TaskCache, methods: Collection[str], records: PathLike, first: bool
+    plan: LeaderboardPlan, part: Part, tasks: TaskCache, methods: Collection[str], records: PathLike, first: bool
 ) -> Iterator[Job]:
     """The runs of a part, ZSL and GZSL of a method together."""
     for method in methods:
@@ -84,9 +83,9 @@ def _jobs(
                 yield run.job(plan.limit, keep_right=True)
 
 
-def _settings(plan: ZooPlan, part: Part, method: str) -> list[str]:
+def _settings(plan: LeaderboardPlan, part: Part, method: str) -> list[str]:
     return [setting for setting in SETTINGS if plan.skipped(method, part, setting) is None]
 
 
-def _size(plan: ZooPlan, part: Part, methods: Collection[str]) -> int:
+def _size(plan: LeaderboardPlan, part: Part, methods: Collection[str]) -> int:
     return sum(len(plan.seeds_of(method)) * len(_settings(plan, part, method)) for method in methods)

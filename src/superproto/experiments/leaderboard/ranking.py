@@ -10,7 +10,7 @@ import numpy as np
 from superproto.baselines.registry import make_model, parameters_of
 from superproto.evaluation import bootstrap
 from superproto.evaluation.bootstrap import Difference, bootstrap_correctness, difference_of
-from superproto.experiments.plans import FEATURES, REFERENCE, SETTINGS, Data, Part, ZooPlan
+from superproto.experiments.plans import FEATURES, REFERENCE, SETTINGS, Data, LeaderboardPlan, Part
 from superproto.experiments.records import Record
 from superproto.metrics import Floats
 
@@ -33,7 +33,7 @@ class Cell:
     """A method in a column: fractions, means over its seeds with their spread; without runs, why there are none.
 
     `best`: the highest of its column; `level`: the 95 % interval of its difference to the best holds 0. `against` is
-    its difference to HPL() on the same questions.
+    its difference to HPL() on the same samples.
     """
 
     missing: str = ""
@@ -54,10 +54,10 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Board:
+class Leaderboard:
     """Columns by kind, and for each its cells by method."""
 
-    plan: ZooPlan
+    plan: LeaderboardPlan
     cells: Mapping[Column, Mapping[str, Cell]]
 
     def columns(self, setting: str, features: str) -> list[Column]:
@@ -79,15 +79,15 @@ class Board:
         return sorted(self.plan.methods, key=place)
 
 
-def board_of(
-    plan: ZooPlan,
+def build_leaderboard(
+    plan: LeaderboardPlan,
     records: Iterable[Record],
     *,
     settings: Collection[str] = SETTINGS,
     features: Collection[str] = FEATURES,
     data: Collection[str] = (),
-) -> Board:
-    """The board of the plan, or a part of it, from records alone."""
+) -> Leaderboard:
+    """The leaderboard of the plan, or a part of it, from records alone."""
     runs = _by_cell(records)
     parts = [p for p in plan.parts if p.features in features and (not data or p.data.name in data)]
     cells: dict[Column, dict[str, Cell]] = {}
@@ -97,7 +97,7 @@ def board_of(
                 own = [part for part in parts if part.data.name == name]
                 cells.update(_compared(plan, own, setting, runs))
     order = [Column(data, kind, setting) for setting in SETTINGS for kind in FEATURES for data in plan.data]
-    return Board(plan, {column: cells[column] for column in order if column in cells})
+    return Leaderboard(plan, {column: cells[column] for column in order if column in cells})
 
 
 def _by_cell(records: Iterable[Record]) -> dict[tuple[str, str, str, str], list[Record]]:
@@ -111,7 +111,7 @@ def _by_cell(records: Iterable[Record]) -> dict[tuple[str, str, str, str], list[
 
 
 def _compared(
-    plan: ZooPlan, parts: Sequence[Part], setting: str, runs: Mapping[tuple[str, str, str, str], list[Record]]
+    plan: LeaderboardPlan, parts: Sequence[Part], setting: str, runs: Mapping[tuple[str, str, str, str], list[Record]]
 ) -> dict[Column, dict[str, Cell]]:
     """The columns of one data set and setting, all methods redrawn together."""
     chosen: dict[tuple[Part, str], list[Record]] = {}
@@ -134,7 +134,7 @@ def _compared(
     return columns
 
 
-def _newest(found: Sequence[Record], method: str, part: Part, plan: ZooPlan) -> list[Record]:
+def _newest(found: Sequence[Record], method: str, part: Part, plan: LeaderboardPlan) -> list[Record]:
     """One record for each seed, all with the data and parameters of the newest; with today's, if these are defaults."""
     if method in plan.untuned:
         now = parameters_of(make_model(method, {} if method == YARDSTICK else {"whiten": part.whiten}))
@@ -147,7 +147,7 @@ def _newest(found: Sequence[Record], method: str, part: Part, plan: ZooPlan) -> 
 
 
 def _draws(records: Sequence[Record], setting: str) -> dict[str, Floats]:
-    """(repeats,) redrawn scores of every run by its key, the same draws for all; without runs on other questions."""
+    """(repeats,) redrawn scores of every run by its key, the same draws for all; without runs on other samples."""
     read: dict[str, bootstrap.Correctness] = {}
     for record in records:
         try:

@@ -14,7 +14,7 @@ from superproto.datasets.task import Task
 from superproto.evaluation.tuning import Tuned, tune
 from superproto.evaluation.tuning.search import choose_search
 from superproto.evaluation.tuning.spaces import default_space
-from superproto.experiments.plans import Part, ZooPlan
+from superproto.experiments.plans import LeaderboardPlan, Part
 from superproto.experiments.records import Record, unmeasured
 from superproto.experiments.runner import Job, TimeUp, limited, run_jobs
 from superproto.experiments.task_cache import TaskCache
@@ -32,7 +32,9 @@ class TunedParameters:
     says: str
 
 
-def choose_parameters(plan: ZooPlan, part: Part, method: str, tasks: TaskCache, path: PathLike) -> TunedParameters:
+def choose_parameters(
+    plan: LeaderboardPlan, part: Part, method: str, tasks: TaskCache, path: PathLike
+) -> TunedParameters:
     """Defaults where the plan says so; else those of the search, which is made where `path` has no record of it."""
     given = {"whiten": part.whiten}
     if method in plan.untuned:
@@ -43,7 +45,7 @@ def choose_parameters(plan: ZooPlan, part: Part, method: str, tasks: TaskCache, 
     return TunedParameters({**record.scores.get("params", {}), **given}, record.chosen)
 
 
-def _search_job(plan: ZooPlan, part: Part, method: str, tasks: TaskCache) -> Job:
+def _search_job(plan: LeaderboardPlan, part: Part, method: str, tasks: TaskCache) -> Job:
     limits = {"features": part.features, "trials": part.trials, "seconds": part.seconds, "folds": plan.folds}
     asked = unmeasured(
         "tuning",

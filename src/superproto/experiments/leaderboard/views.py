@@ -7,8 +7,8 @@ from functools import cached_property
 
 from markupsafe import Markup
 
-from superproto.experiments.leaderboard.ranking import YARDSTICK, Board, Cell, Column, board_of
-from superproto.experiments.plans import SETTINGS, ZooPlan, read_zoo_plan
+from superproto.experiments.leaderboard.ranking import YARDSTICK, Cell, Column, Leaderboard, build_leaderboard
+from superproto.experiments.plans import SETTINGS, LeaderboardPlan, read_leaderboard_plan
 from superproto.experiments.records import Record, Results
 from superproto.reporting.charts.charts import bar_chart
 from superproto.reporting.charts.frame import percent
@@ -43,14 +43,14 @@ def signed(points: float) -> str:
     return f"{round(points, 1) + 0.0:+.1f}".replace("-", "−")
 
 
-def reasons(board: Board, setting: str, features: str) -> list[str]:
+def reasons(leaderboard: Leaderboard, setting: str, features: str) -> list[str]:
     """Why cells of a table have no number, apart from those that were not run: one sentence for each reason."""
     found: dict[str, dict[str, list[str]]] = {}
-    for column in board.columns(setting, features):
-        for method, cell in board.cells[column].items():
+    for column in leaderboard.columns(setting, features):
+        for method, cell in leaderboard.cells[column].items():
             if cell.missing and cell.missing != "not run":
                 found.setdefault(cell.missing, {}).setdefault(method, []).append(column.data.title)
-    everywhere = len(board.columns(setting, features))
+    everywhere = len(leaderboard.columns(setting, features))
     said = []
     for why, methods in found.items():
         named = [m if len(t) == everywhere else f"{m} ({', '.join(t)})" for m, t in methods.items()]
@@ -61,37 +61,38 @@ def reasons(board: Board, setting: str, features: str) -> list[str]:
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def ranking_table(board: Board, setting: str, features: str) -> Table:
+def ranking_table(leaderboard: Leaderboard, setting: str, features: str) -> Table:
     """Every method, the best first, with its kind and its cells."""
-    columns, ranked = board.columns(setting, features), board.ranked(setting, features)
+    columns, ranked = leaderboard.columns(setting, features), leaderboard.ranked(setting, features)
     rows = [
-        [Text(m, "code"), board.plan.titles[m], *(_cell(board.cells[column][m]) for column in columns)] for m in ranked
+        [Text(m, "code"), leaderboard.plan.titles[m], *(_cell(leaderboard.cells[column][m]) for column in columns)]
+        for m in ranked
     ]
     styles = ["ours" if method == YARDSTICK else "" for method in ranked]
     heading = ["method", "kind", *(column.data.title for column in columns)]
     return Table(heading, rows, text_columns=2, styles=styles)
 
 
-def difference_table(board: Board, setting: str, features: str) -> Table:
-    """Every method minus HPL() on the same questions, in points; methods without a difference are left out."""
-    columns = board.columns(setting, features)
+def difference_table(leaderboard: Leaderboard, setting: str, features: str) -> Table:
+    """Every method minus HPL() on the same samples, in points; methods without a difference are left out."""
+    columns = leaderboard.columns(setting, features)
     rows: list[list[Content]] = []
-    for method in board.ranked(setting, features):
-        texts = [_difference_text(board.cells[column][method]) for column in columns]
+    for method in leaderboard.ranked(setting, features):
+        texts = [_difference_text(leaderboard.cells[column][method]) for column in columns]
         if any(texts):
             rows.append([Text(method, "code"), *(text or "–" for text in texts)])
     return Table(["method", *(column.data.title for column in columns)], rows)
 
 
-def cells_table(board: Board) -> Table:
+def cells_table(leaderboard: Leaderboard) -> Table:
     """One row for each cell, fractions at full length; `missing` says why a row has no numbers."""
     scores = ["per_class_accuracy", "unseen", "seen", "harmonic_mean"]
     columns = ["setting", "features", "data", "method", "kind", *scores, "sd", "seeds", "seconds", "best", "level"]
     columns += ["minus_hpl", "minus_hpl_low", "minus_hpl_high", "chosen", "missing"]
     rows = [
-        [*_cell_names(board, column, method), *_cell_numbers(column, cells[method])]
-        for column, cells in board.cells.items()
-        for method in board.ranked(column.setting, column.features)
+        [*_cell_names(leaderboard, column, method), *_cell_numbers(column, cells[method])]
+        for column, cells in leaderboard.cells.items()
+        for method in leaderboard.ranked(column.setting, column.features)
     ]
     return Table(columns, rows, text_columns=5)
 
@@ -118,8 +119,8 @@ def _difference_text(cell: Cell) -> str:
     return f"{change} ({low} to {high}){level}"
 
 
-def _cell_names(board: Board, column: Column, method: str) -> list[str]:
-    return [column.setting, column.features, column.data.title, method, board.plan.titles[method]]
+def _cell_names(leaderboard: Leaderboard, column: Column, method: str) -> list[str]:
+    return [column.setting, column.features, column.data.title, method, leaderboard.plan.titles[method]]
 
 
 def _cell_numbers(column: Column, cell: Cell) -> list[Content]:
@@ -135,38 +136,38 @@ def _cell_numbers(column: Column, cell: Cell) -> list[Content]:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def leaderboard_markdown(board: Board, settings: Collection[str] = SETTINGS, level: int = 2) -> str:
+def leaderboard_markdown(leaderboard: Leaderboard, settings: Collection[str] = SETTINGS, level: int = 2) -> str:
     """Every table of these settings, one under the other, with headings of this level."""
     parts = []
-    for setting, features in (kind for kind in board.kinds() if kind[0] in settings):
-        why = "".join(f"\n– {escape_markdown(line)}\n" for line in reasons(board, setting, features))
-        table = ranking_table(board, setting, features).to_markdown()
+    for setting, features in (kind for kind in leaderboard.kinds() if kind[0] in settings):
+        why = "".join(f"\n– {escape_markdown(line)}\n" for line in reasons(leaderboard, setting, features))
+        table = ranking_table(leaderboard, setting, features).to_markdown()
         parts.append(f"{'#' * level} {title_of(setting, features)}\n\n{table}\n{why}")
     return "\n".join(parts)
 
 
-def leaderboard_latex(board: Board) -> str:
-    """Every table of the board as a `tabular` for the package booktabs."""
-    kinds = board.kinds()
-    return "\n".join(f"% {title_of(*kind)}\n{ranking_table(board, *kind).to_latex()}\n" for kind in kinds)
+def leaderboard_latex(leaderboard: Leaderboard) -> str:
+    """Every table of the leaderboard as a `tabular` for the package booktabs."""
+    kinds = leaderboard.kinds()
+    return "\n".join(f"% {title_of(*kind)}\n{ranking_table(leaderboard, *kind).to_latex()}\n" for kind in kinds)
 
 
-EXPORTS: dict[str, Callable[[Board], str]] = {
+EXPORTS: dict[str, Callable[[Leaderboard], str]] = {
     ".md": leaderboard_markdown,
     ".tex": leaderboard_latex,
-    ".csv": lambda board: cells_table(board).to_csv(),
+    ".csv": lambda leaderboard: cells_table(leaderboard).to_csv(),
 }
 
 
 # -- page --------------------------------------------------------------------------------------------------------------
 
 
-def build_leaderboard_page(board: Board) -> Page:
+def build_leaderboard_page(leaderboard: Leaderboard) -> Page:
     """The page: a table for each setting and kind of features, and which differences are real."""
-    cells = [cell for column in board.cells.values() for cell in column.values()]
+    cells = [cell for column in leaderboard.cells.values() for cell in column.values()]
     content = {
-        "n_methods": len(board.plan.methods),
-        "n_data": len({column.data for column in board.cells}),
+        "n_methods": len(leaderboard.plan.methods),
+        "n_data": len({column.data for column in leaderboard.cells}),
         "n_run": sum(not cell.missing for cell in cells),
         "n_cells": len(cells),
         "level": LEVEL,
@@ -174,21 +175,21 @@ def build_leaderboard_page(board: Board) -> Page:
         "kinds": [
             {
                 "title": title_of(*kind),
-                "ranking": ranking_table(board, *kind),
-                "charts": _charts(board, *kind),
-                "differences": difference_table(board, *kind),
+                "ranking": ranking_table(leaderboard, *kind),
+                "charts": _charts(leaderboard, *kind),
+                "differences": difference_table(leaderboard, *kind),
             }
-            for kind in board.kinds()
+            for kind in leaderboard.kinds()
         ],
     }
     return Page("leaderboard.html", content)
 
 
-def _charts(board: Board, setting: str, features: str) -> list[tuple[Markup, str]]:
+def _charts(leaderboard: Leaderboard, setting: str, features: str) -> list[tuple[Markup, str]]:
     """The best methods of each data set as bars."""
     drawn = []
-    for column in board.columns(setting, features):
-        cells = board.cells[column]
+    for column in leaderboard.columns(setting, features):
+        cells = leaderboard.cells[column]
         run = sorted((m for m in cells if not cells[m].missing), key=lambda m: -cells[m].score)[:_N_BARS]
         if run:
             title = f"{column.data.title}: the best {len(run)}"
@@ -202,26 +203,26 @@ def _charts(board: Board, setting: str, features: str) -> list[tuple[Markup, str
 
 
 class LeaderboardRecords:
-    """The plan and the records of the board; what they say is worked out once, when a block asks for it."""
+    """The plan and the records of the leaderboard; what they say is worked out once, when a block asks for it."""
 
-    def __init__(self, records: Sequence[Record], plan: ZooPlan | None = None) -> None:
+    def __init__(self, records: Sequence[Record], plan: LeaderboardPlan | None = None) -> None:
         self.records = records
-        self.plan = plan or read_zoo_plan()
+        self.plan = plan or read_leaderboard_plan()
 
     @cached_property
-    def board(self) -> Board:
-        return board_of(self.plan, self.records)
+    def leaderboard(self) -> Leaderboard:
+        return build_leaderboard(self.plan, self.records)
 
 
 def short_block(source: LeaderboardRecords) -> str:
     """The best methods and HPL(), whitened features: ZSL, and H of GZSL."""
-    board, features = source.board, "whitened"
-    columns = [*board.columns("zsl", features), *board.columns("gzsl", features)]
-    run = [m for m in board.ranked("zsl", features) if any(not board.cells[c][m].missing for c in columns)]
+    leaderboard, features = source.leaderboard, "whitened"
+    columns = [*leaderboard.columns("zsl", features), *leaderboard.columns("gzsl", features)]
+    run = [m for m in leaderboard.ranked("zsl", features) if any(not leaderboard.cells[c][m].missing for c in columns)]
     chosen = sorted({*run[:_N_BEST], *(m for m in run if m == YARDSTICK)}, key=run.index)
     kind = {"zsl": "ZSL", "gzsl": "GZSL H"}
     head = ["method", *(f"{kind[column.setting]}: {column.data.title}" for column in columns)]
-    rows = [[Text(m, "code"), *(_headline(board.cells[column][m]) for column in columns)] for m in chosen]
+    rows = [[Text(m, "code"), *(_headline(leaderboard.cells[column][m]) for column in columns)] for m in chosen]
     said = (
         f"The best {len(chosen)} of {len(run)} methods that were run, by their mean over the data sets; whitened "
         f"features, percent. **Best of all**; {LEVEL} cannot be told from the best (paired bootstrap, 95 %); – not run."
@@ -235,25 +236,25 @@ def _headline(cell: Cell) -> Content:
 
 def zsl_block(source: LeaderboardRecords) -> str:
     """Every method, ZSL."""
-    return leaderboard_markdown(source.board, ["zsl"], level=3).rstrip()
+    return leaderboard_markdown(source.leaderboard, ["zsl"], level=3).rstrip()
 
 
 def gzsl_block(source: LeaderboardRecords) -> str:
     """Every method, GZSL."""
-    return leaderboard_markdown(source.board, ["gzsl"], level=3).rstrip()
+    return leaderboard_markdown(source.leaderboard, ["gzsl"], level=3).rstrip()
 
 
 def differences_block(source: LeaderboardRecords) -> str:
-    """Every method minus HPL() on the same questions, in points."""
-    found = {kind: difference_table(source.board, *kind) for kind in source.board.kinds()}
+    """Every method minus HPL() on the same samples, in points."""
+    found = {kind: difference_table(source.leaderboard, *kind) for kind in source.leaderboard.kinds()}
     parts = [f"### Minus `hpl`: {title_of(*kind)}\n\n{t.to_markdown()}" for kind, t in found.items() if t.rows]
     return "\n\n".join(parts) or "`hpl` was not run yet."
 
 
 def summary_block(source: LeaderboardRecords) -> str:
     """How much of the plan was run, and how parameters were chosen."""
-    board = source.board
-    cells = [cell for column in board.cells.values() for cell in column.values()]
+    leaderboard = source.leaderboard
+    cells = [cell for column in leaderboard.cells.values() for cell in column.values()]
     run = [cell for cell in cells if not cell.missing]
     tuned = sum(cell.chosen.startswith("tuned") for cell in run)
     several = sum(cell.seeds > 1 for cell in run)
@@ -262,14 +263,14 @@ def summary_block(source: LeaderboardRecords) -> str:
         f"{len(run)} of {len(cells)} cells were run: {tuned} with parameters chosen on validation classes, "
         f"{len(run) - tuned} with defaults; {several} over several seeds. {waiting} were not run; "
         f"{len(cells) - len(run) - waiting} have a reason below their table. Slowest run of each data set, whitening "
-        f"included: {_slowest(board)}."
+        f"included: {_slowest(leaderboard)}."
     )
 
 
-def _slowest(board: Board) -> str:
+def _slowest(leaderboard: Leaderboard) -> str:
     """The method that took longest on each data set and setting, with its seconds."""
     longest: dict[tuple[str, str], tuple[float, str]] = {}
-    for column, cells in board.cells.items():
+    for column, cells in leaderboard.cells.items():
         for method, cell in cells.items():
             if not cell.missing:
                 key = (column.data.title, column.setting.upper())
@@ -279,15 +280,15 @@ def _slowest(board: Board) -> str:
 
 
 def references_block(source: LeaderboardRecords) -> str:
-    """Other people's figures, the same preparation here, and the board's own row."""
+    """Other people's figures, the same preparation here, and the leaderboard's own row."""
     results, rows = Results(source.records), []
     for entry in source.plan.references:
         found = results.score(entry.task, entry.method, entry.params)
-        own = source.board.cells[Column(entry.data, entry.features, "zsl")][entry.method]
+        own = source.leaderboard.cells[Column(entry.data, entry.features, "zsl")][entry.method]
         measured = _reference_numbers(None if found is None else 100 * found.mean, entry.figure)
         where = f"{entry.data.title}, {entry.features}"
         rows.append([Text(entry.method, "code"), where, f"{entry.figure:.1f}", *measured, cell_text(own)])
-    head = ["method", "data, features", "theirs", "same preparation here", "difference", "on the board"]
+    head = ["method", "data, features", "theirs", "same preparation here", "difference", "on the leaderboard"]
     return Table(head, rows, text_columns=2).to_markdown()
 
 

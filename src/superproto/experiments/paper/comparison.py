@@ -92,32 +92,33 @@ def _published_differences(index: str, variant: str, reference: str, measure: st
 
 
 def _why_level(width: float, *runs: Sequence[Record]) -> str:
-    sweeps = [_mean(found, "sweeps") for found in runs]
+    iterations = [_mean(found, "sweeps") for found in runs]
     return (
-        f"Both end within the interval of one run, ± {width:.1f} points, after {sweeps[0]:.0f} sweeps against "
-        f"{sweeps[1]:.0f}."
+        f"Both end within the interval of one run, ± {width:.1f} points, after {iterations[0]:.0f} iterations against "
+        f"{iterations[1]:.0f}."
     )
 
 
 def _why_better(variant: Sequence[Record], reference: Sequence[Record]) -> str:
-    """Where classes stay empty, how many; else how surely the right class is among the first five, and the sweeps."""
+    """The number of empty classes, if there are any; else the top-5 accuracy and the number of iterations."""
     empty = [np.mean([_empty_classes(record) for record in runs]) for runs in (variant, reference)]
     if max(empty) > 0:
         return f"It leaves {empty[0]:.3g} unseen classes without a sample, the other {empty[1]:.3g}."
     five = [100 * _mean(runs, "top5") for runs in (variant, reference)]
-    sweeps = [_mean(runs, "sweeps") for runs in (variant, reference)]
+    iterations = [_mean(runs, "sweeps") for runs in (variant, reference)]
     return (
         f"No class is left empty by either; the right class is among its first five for {five[0]:.1f} % of the samples "
-        f"against {five[1]:.1f} %, after {sweeps[0]:.0f} sweeps against {sweeps[1]:.0f}."
+        f"against {five[1]:.1f} %, after {iterations[0]:.0f} iterations against {iterations[1]:.0f}."
     )
 
 
 def _why_slower(variant: Sequence[Record], reference: Sequence[Record]) -> str:
-    """Sweeps, and seconds of one core for each."""
-    sweeps = [_mean(runs, "sweeps") for runs in (variant, reference)]
-    each = [_mean(runs, "cpu_seconds") / max(n, 1) for runs, n in zip((variant, reference), sweeps)]
+    """Iterations, and seconds of one core for each."""
+    iterations = [_mean(runs, "sweeps") for runs in (variant, reference)]
+    each = [_mean(runs, "cpu_seconds") / max(n, 1) for runs, n in zip((variant, reference), iterations)]
     return (
-        f"It takes {sweeps[0]:.0f} sweeps against {sweeps[1]:.0f}, at {each[0]:.2g} s each against {each[1]:.2g} s, "
+        f"It takes {iterations[0]:.0f} iterations against {iterations[1]:.0f}, "
+        f"at {each[0]:.2g} s each against {each[1]:.2g} s, "
         "start included."
     )
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from markupsafe import Markup
 
-from superproto.experiments.paper.measurements import SWEEPS
+from superproto.experiments.paper.measurements import TIMED_ITERATIONS
 from superproto.experiments.speed.machine import fitted_exponent
 from superproto.reporting.charts.charts import Series, bar_chart, line_chart, scatter_chart
 from superproto.reporting.charts.frame import percent
@@ -33,7 +33,7 @@ def draw_framework(_: Measured) -> dict[str, Any]:
 
 
 def draw_convergence(found: Measured) -> dict[str, Any]:
-    """Fig. 5a: the objective by sweep, and the sweeps until it rests."""
+    """Fig. 5a: the objective by iteration, and the iterations until convergence."""
     kinds = _kinds(found)
     rows = [
         [data, *(str(content[kind]["sweeps"]) if kind in content else "–" for kind in kinds)]
@@ -41,7 +41,7 @@ def draw_convergence(found: Measured) -> dict[str, Any]:
     ]
     return {
         "charts": [(_convergence_chart(found, kind), _sentence(kind)) for kind in kinds],
-        "sweeps": Table(["sweeps until it rests", *kinds], rows),
+        "iterations": Table(["iterations until convergence", *kinds], rows),
         "n_rising": sum(bool(np.any(np.diff(c[kind]["objective"]) > 0)) for c in found.values() for kind in c),
         "n_fits": sum(map(len, found.values())),
     }
@@ -53,31 +53,31 @@ def _convergence_chart(found: Measured, kind: str) -> Markup:
             data,
             range(1, len(values) + 1),
             _falling(values),
-            hovers=[f"{data}, sweep {i + 1}: {v:.6g}" for i, v in enumerate(values)],
+            hovers=[f"{data}, iteration {i + 1}: {v:.6g}" for i, v in enumerate(values)],
         )
         for data, content in found.items()
         if (values := content.get(kind, {}).get("objective"))
     ]
     return line_chart(
-        lines, "sweep", "objective (1 first, 0 last)", log=(True, False), says=f"Convergence, {kind}", width=430
+        lines, "iteration", "objective (1 first, 0 last)", log=(True, False), says=f"Convergence, {kind}", width=430
     )
 
 
 def draw_timing(found: Measured) -> dict[str, Any]:
-    """Fig. 5b: seconds of a sweep against the size of the pool, and the exponents of their growth."""
+    """Fig. 5b: seconds of an iteration against the size of the pool, and the exponents of their growth."""
     kinds = _kinds(found)
-    columns = ["data", "model", "exponent of a sweep", "exponent of the fit", "fit of all, s of one core"]
+    columns = ["data", "model", "exponent of an iteration", "exponent of the fit", "fit of all, s of one core"]
     rows = []
     for kind in kinds:
         for data, content in found.items():
             points = content.get(kind, [])
-            sizes, sweep, total = ([p[key] for p in points] for key in ("pool", "sweep_seconds", "seconds"))
-            exponents = (f"{fitted_exponent(sizes, seconds):.2f}" for seconds in (sweep, total))
+            sizes, iteration, total = ([p[key] for p in points] for key in ("pool", "sweep_seconds", "seconds"))
+            exponents = (f"{fitted_exponent(sizes, seconds):.2f}" for seconds in (iteration, total))
             rows.append([data, kind, *exponents, f"{total[-1]:.1f}"])
     return {
         "charts": [(_timing_chart(found, kind), _sentence(kind)) for kind in kinds],
         "exponents": Table(columns, rows, text_columns=2),
-        "max_sweeps": SWEEPS,
+        "max_iterations": TIMED_ITERATIONS,
     }
 
 
@@ -86,12 +86,12 @@ def _timing_chart(found: Measured, kind: str) -> Markup:
     for data, content in found.items():
         points = content.get(kind, [])
         hovers = [
-            f"{data}, {p['pool']} samples: {p['sweeps']} sweeps of {p['sweep_seconds']:.3g} s, {p['seconds']:.3g} s"
+            f"{data}, {p['pool']} samples: {p['sweeps']} iterations of {p['sweep_seconds']:.3g} s, {p['seconds']:.3g} s"
             for p in points
         ]
         lines.append(Series(data, [p["pool"] for p in points], [p["sweep_seconds"] for p in points], hovers=hovers))
     return line_chart(
-        lines, "samples in the pool", "seconds of one core for a sweep", log=(True, True),
+        lines, "samples in the pool", "seconds of one core for an iteration", log=(True, True),
         says=f"Time against pool size, {kind}", width=430,
     )  # fmt: skip
 

@@ -31,8 +31,8 @@ MODELS: dict[str, Callable[..., HPL]] = {
     "default": HPL,
 }
 FRACTIONS = (0.1, 0.25, 0.5, 1.0)
-# Enough to time a sweep, and the same work for every size of the pool.
-SWEEPS = 10
+# Enough to time an iteration, and the same work for every size of the pool.
+TIMED_ITERATIONS = 10
 PARAMETER_GRID = (0.1, 0.3, 0.5, 0.7, 0.9)
 THETAS = (0.1, 0.3, 0.5, 0.7, 0.9)
 POINTS = 1000
@@ -42,18 +42,18 @@ POINTS = 1000
 
 
 def convergence(tasks: TaskCache) -> dict[str, Any]:
-    """The objective after each sweep, and how many labels each sweep changed."""
+    """The objective after each iteration, and how many labels each iteration changed."""
     return {name: _trace(make, tasks.task()) for name, make in MODELS.items()}
 
 
 def timing(tasks: TaskCache) -> dict[str, Any]:
-    """Seconds of one core for a fit of at most ten sweeps, and for one sweep, for growing parts of the pool."""
+    """Seconds of one core for a fit of at most ten iterations, and for one iteration, for growing parts of the pool."""
     found: dict[str, Any] = {}
     for name in ("as published, whitened", "default"):
         points = []
         for fraction in FRACTIONS:
             task = tasks.task() if fraction == 1 else tasks.task().with_pool("subsample", fraction=fraction)
-            trace = _trace(partial(MODELS[name], max_iter=SWEEPS), task)
+            trace = _trace(partial(MODELS[name], max_iter=TIMED_ITERATIONS), task)
             points.append({key: trace[key] for key in ("pool", "seconds", "sweep_seconds", "sweeps")})
         found[name] = points
     return found
@@ -79,9 +79,9 @@ def _trace(make: Callable[..., HPL], task: Task) -> dict[str, Any]:
     stamps: list[float] = []
     changed: list[int] = []
 
-    def note(sweep: Any) -> None:
+    def note(done: Any) -> None:
         stamps.append(process_time())
-        changed.append(int(sweep.labels_changed))
+        changed.append(int(done.labels_changed))
 
     start = process_time()
     with warnings.catch_warnings():
@@ -91,7 +91,7 @@ def _trace(make: Callable[..., HPL], task: Task) -> dict[str, Any]:
     return {
         "objective": [float(f"{value:.10g}") for value in model.objective_],
         "labels_changed": changed,
-        # The callback hears of every start's sweeps; the objective is that of the start that won.
+        # The callback hears of every start's iterations; the objective is that of the start that won.
         "sweeps": int(model.n_iter_),
         "seconds": round(process_time() - start, 3),
         "sweep_seconds": round(float(np.median(gaps)), 5),

@@ -19,9 +19,9 @@ from superproto.experiments.paper.tables import (
     generalized_table,
 )
 from superproto.experiments.plans import Plan, read_plan
-from superproto.experiments.records import Record, Results, check_writable
+from superproto.experiments.records import Record, Results
 from superproto.experiments.runner import Step
-from superproto.files import PathLike
+from superproto.files import PathLike, check_writable
 from superproto.reporting.page import Page
 
 TABLES = (2, 3, 4, 5, 6)

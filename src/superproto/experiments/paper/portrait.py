@@ -1,4 +1,4 @@
-"""A fit looked at closely: classes, mix-ups, doubt, the seen-unseen trade, and what the super-prototypes mean."""
+"""MEASURE the diagnostics of `HPL()` on one data set, in both settings."""
 
 from __future__ import annotations
 

@@ -106,10 +106,10 @@ class LedgerRows:
 
 def fit_in_parts(X: Any, y: Array, A: Array, rates: Rates, **options: Any) -> tuple[HPL, dict[str, Any]]:
     """A fit, with ``seconds`` and ``floor`` of its parts, its outer iterations, and ``visits`` by kind of pass."""
-    sweeps: list[int] = []
+    iterations: list[int] = []
     with measured() as clock:
         ledger, start = Ledger(clock), perf_counter()
-        model = HPL(callback=lambda sweep: sweeps.append(sweep.iteration), **options)
+        model = HPL(callback=lambda done: iterations.append(done.iteration), **options)
         model.fit(LedgerRows(rows_of(X), ledger), y, semantics=A)
         total = perf_counter() - start
     seconds, floor = dict.fromkeys(PARTS, 0.0), dict.fromkeys(PARTS[1:-1], 0.0)
@@ -121,7 +121,12 @@ def fit_in_parts(X: Any, y: Array, A: Array, rates: Rates, **options: Any) -> tu
     floor["factor"] = 2 * 2 / 3 * X.shape[1] ** 3 / rates.flops
     seconds["small algebra"] = total - sum(seconds.values())
     visits = {name: spent.visits for name, spent in ledger.items()}
-    return model, {"seconds": {**seconds, "fit": total}, "floor": floor, "visits": visits, "iterations": len(sweeps)}
+    return model, {
+        "seconds": {**seconds, "fit": total},
+        "floor": floor,
+        "visits": visits,
+        "iterations": len(iterations),
+    }
 
 
 def _kernel(function: Any) -> tuple[Callable[..., Any], dict[str, Any]]:

@@ -79,15 +79,15 @@ def against_floor(folder: Path, rates: Rates) -> Entry:
     """At CUB's size, d = 2048: the whole fit against one Gram and eigh per domain, and against Sylvester solves."""
     X, y, A = cub_sized(folder)
     labeled, pool = X[y >= 0], X[y < 0]
-    sweeps: list[int] = []
+    iterations: list[int] = []
     contenders = {
-        "fit": lambda: HPL(callback=lambda sweep: sweeps.append(sweep.iteration)).fit(X, y, semantics=A),
+        "fit": lambda: HPL(callback=lambda done: iterations.append(done.iteration)).fit(X, y, semantics=A),
         "grams": lambda: [_gram_and_eigh(rows) for rows in (labeled, pool)],
     }
     seconds = time_together(contenders, REPEATS)
     seconds["one Sylvester solve"] = _sylvester_seconds(pool, _unseen(y, A))
     # The unseen prototypes and the seen ones in every outer iteration, the unseen ones once more at the end.
-    updates = 2 * len(sweeps) // REPEATS + 1
+    updates = 2 * len(iterations) // REPEATS + 1
     seconds["Sylvester solves"] = updates * seconds["one Sylvester solve"]
     ratios = {
         "fit / grams": seconds["fit"] / seconds["grams"],

@@ -98,7 +98,7 @@ def large_block(entries: Entries) -> str:
     """The task of ImageNet's size in two sentences."""
     entry = entries.get("large")
     if entry is None:
-        return "Not measured yet: `superproto bench --large DIR`."
+        return "Not measured yet: `superproto research speed --large DIR`."
     seconds, peak = entry["seconds"]["fit"], entry["bytes"]["peak"]
     return (
         f"{_sizes(entry)}, features on disk: {seconds / 60:.1f} minutes ({entry['iterations']} iterations), "
