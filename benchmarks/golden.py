@@ -1,7 +1,7 @@
 """Check that a change of structure changes no answer: fingerprints of fitted models before and after.
 
     python benchmarks/golden.py --check          # compare with benchmarks/golden.json; exit code 1 where one differs
-    python benchmarks/golden.py --write          # after a change that is meant to change answers
+    python benchmarks/golden.py --write          # after a change that is meant to change answers; --only keeps the rest
 
 A fingerprint is the hash of ``transduction_``, ``objective_`` and ``predict_proba`` of one fit, with one thread. It is
 comparable on one kind of machine and one set of installed versions only, so this is a script and not a test.
@@ -135,7 +135,8 @@ def main() -> int:
     given = parser.parse_args()
     found = compute(given.data, given.only)
     if given.write:
-        GOLDEN.write_text(json.dumps(found, indent=1) + "\n")
+        kept = json.loads(GOLDEN.read_text()) if given.only and GOLDEN.exists() else {}
+        GOLDEN.write_text(json.dumps({**kept, **found}, indent=1) + "\n")
     if not given.check:
         return 0
     expected = {name: value for name, value in json.loads(GOLDEN.read_text()).items() if given.only in name}
