@@ -26,6 +26,12 @@ def expansion_limit(file_size: int) -> int:
     return max(_ALWAYS_ALLOWED, _MOST_EXPANSION * file_size)
 
 
+def check_expansion(claimed: int, stored: int) -> None:
+    """Refuse what claims to hold more than so many stored bytes may unfold to; every reader of files asks here."""
+    if claimed > expansion_limit(stored):
+        raise UserError(f"{stored} bytes unfold to {claimed / 2**30:.1f} GiB, as in a zip bomb. Nothing was read.")
+
+
 def existing_file(path: str | os.PathLike[str]) -> Path:
     """The path, once it is known to be a file that can be opened for reading."""
     path = Path(path)

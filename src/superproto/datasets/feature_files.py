@@ -16,6 +16,7 @@ from superproto.datasets.safe_files.npz import read_npy, read_npz
 from superproto.errors import UserError
 from superproto.files import existing_file
 from superproto.samples.chunks import Array
+from superproto.samples.readers.parquet import check_parquet, texts_of
 
 
 class Features(NamedTuple):
@@ -117,25 +118,25 @@ def _csv(path: Path) -> Features:
 def _parquet(path: Path) -> Features:
     """Numeric columns, or one column of equally long lists; a column `id` or of text names the rows."""
     try:
-        import pyarrow.parquet
+        import pyarrow.parquet as pq
     except ImportError:
         raise UserError('Parquet files need pyarrow: pip install "superproto[frames]".') from None
     try:
-        table = pyarrow.parquet.read_table(path)
+        check_parquet(path)
+        kinds = {field.name: str(field.type) for field in pq.read_schema(path)}
+        texts = [name for name, kind in kinds.items() if name.lower() == "id" or "string" in kind]
+        table = pq.read_table(path, read_dictionary=texts)
         # pandas keeps an index that is not 0, 1, 2, ... under such a name.
         kept = [name for name in table.column_names if not re.fullmatch(r"__index_level_\d+__", name)]
-        columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in kept}
-        names = [
-            name for name, column in columns.items() if name.lower() == "id" or isinstance(column[:1].tolist()[0], str)
-        ]
-        parts = [np.stack(c) if c.dtype == object else c for name, c in columns.items() if name not in names]
-        X = np.column_stack(parts)
-    except UserError:
-        raise
+        columns = [table.column(name).to_numpy(zero_copy_only=False) for name in kept if name not in texts]
+        X = np.column_stack([np.stack(column) if column.dtype == object else column for column in columns])
+        named = next((name for name in kept if name in texts), None)
+        return Features(X, None if named is None else texts_of(table.column(named), path.stat().st_size))
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
     except Exception as error:
         text = " ".join(str(error).split())[:100]
         raise UserError(f"{path} is not a Parquet file with a table of numbers ({text}).") from None
-    return Features(X, columns[names[0]].astype(str) if names else None)
 
 
 def _safetensors(path: Path) -> Features:

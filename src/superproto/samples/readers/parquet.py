@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from superproto.errors import UserError
+from superproto.files import check_expansion
 from superproto.samples.chunks import Array, chunk_length, working_dtype
+
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 
 
 class Parquet:
     """Every column a number, or one column of fixed-size lists; a column ``id`` names the rows and is no feature."""
 
     def __init__(self, dataset: Any) -> None:
+        self.stored = sum(Path(file).stat().st_size for file in getattr(dataset, "files", ()) if Path(file).is_file())
         self.columns, self.id_column = feature_columns(dataset.schema)
         self.fragments = [group for fragment in dataset.get_fragments() for group in fragment.split_by_row_group()]
         head = matrix_of(dataset.head(1, columns=self.columns))
@@ -48,10 +54,72 @@ class Parquet:
         found, edge = [], 0
         for fragment, n in zip(self.fragments, self.sizes):
             if edge < stop and start < edge + n:
-                column = fragment.to_table(columns=[self.id_column]).column(0).to_pylist()
-                found += column[max(0, start - edge) : stop - edge]
+                column = fragment.to_table(columns=[self.id_column]).column(0)
+                found.append(texts_of(column[max(0, start - edge) : stop - edge], self.stored))
             edge += n
-        return np.array([str(name) for name in found])
+        return np.concatenate(found) if found else np.zeros(0, dtype=str)
+
+
+def check_parquet(path: Path) -> None:
+    """Refuse extension types that old versions of pyarrow unpickle, and claims that the file is too small for."""
+    import pyarrow.parquet as pq
+
+    footer = pq.read_metadata(path)
+    described = (footer.metadata or {}).get(b"ARROW:schema", b"")
+    try:
+        plain = base64.b64decode(described)
+    except ValueError:
+        raise UserError(f"{path.name} has an Arrow schema that is not readable. Is it complete?") from None
+    if b"py_extension_type" in plain or b"py_extension_type" in described:
+        raise UserError(f"{path.name} has a column of Python objects, which can run code. Write numbers and texts.")
+    claimed = 0
+    for group in range(footer.num_row_groups):
+        rows = footer.row_group(group)
+        for number in range(rows.num_columns):
+            column = rows.column(number)
+            width = _WIDTHS.get(column.physical_type)
+            # The values of a list column count by themselves; texts by what is stored, and by their own check.
+            claimed += column.total_uncompressed_size if width is None else width * column.num_values
+    check_expansion(claimed, path.stat().st_size)
+
+
+def open_dataset(place: Path) -> Any:
+    """The Arrow data set of a file or folder, checked file by file; names of rows stay dictionaries until measured."""
+    import pyarrow.dataset as ds
+
+    files = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
+    for file in files:
+        check_parquet(file)
+    opened = ds.dataset(str(place), format="parquet")
+    if not opened.files:
+        raise UserError("it has no Parquet file. Check the path.")
+    for file in set(map(Path, opened.files)) - set(files):
+        check_parquet(file)
+    names = {name for name in opened.schema.names if name.lower() == "id"}
+    kind = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns=names))
+    return ds.dataset(str(place), format=kind)
+
+
+def texts_of(column: Any, stored: int) -> Array:
+    """An Arrow column of names as texts; dictionary-encoded ones are measured before they are unfolded."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    for chunk in getattr(column, "chunks", [column]):
+        if pa.types.is_dictionary(chunk.type) and not pa.types.is_primitive(chunk.type.value_type):
+            lengths = pc.binary_length(chunk.dictionary)
+            check_expansion(pc.sum(pc.take(lengths, chunk.indices)).as_py() or 0, stored)
+    return np.array([id_text(value) for value in column.to_pylist()], dtype=str)
+
+
+def id_text(value: Any) -> str:
+    """What a cell of an id column is called: texts and numbers as they are, bytes as UTF-8, dates in ISO form."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="backslashreplace")
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
+    return "" if value is None else str(value)
 
 
 def feature_columns(schema: Any) -> tuple[list[str], str | None]:
