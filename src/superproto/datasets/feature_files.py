@@ -6,7 +6,8 @@ import csv
 import os
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,13 +67,23 @@ def is_number(text: str) -> bool:
     return True
 
 
-def is_header(row: list[str]) -> bool:
-    """Whether a CSV's first line names its columns: words, or a data frame's own numbers (0, 1, 2 or 1, 2, 3 ...)"""
-    if row[0].strip().lower() in ("", "id", "name", "class") or not all(is_number(cell) for cell in row[1:] or row):
+def is_header(row: list[str], following: Sequence[list[str]], path: Path) -> bool:
+    """Whether a CSV's first line names its columns: words, or a data frame's own numbers (0, 1, 2 or 1, 2, 3 ...).
+
+    A line of such numbers above lines of whole numbers could be either: it is refused.
+    """
+    if not all(is_number(cell) for cell in row[1:] or row):
         return True
-    counted = row if is_number(row[0]) else row[1:]
-    starts = ([str(number) for number in range(start, start + len(counted))] for start in (0, 1))
-    return len(counted) > 2 and counted in starts
+    counted = row if is_number(row[0]) and row[0].strip() else row[1:]
+    if len(counted) < 3 or not any(counted == [str(n + start) for n in range(len(counted))] for start in (0, 1)):
+        return row[0].strip().lower() in ("", "id") and len(counted) < len(row)
+    cells = [cell.strip() for line in following for cell in line[len(row) - len(counted) :]]
+    named = row[0].strip().lower() in ("", "id", "name", "class")
+    if not named and following and all(cell.lstrip("+-").isdecimal() for cell in cells):
+        raise UserError(
+            f"{path}: the first line, {','.join(row[:4])},..., may be names or numbers. Give the columns names."
+        )
+    return True
 
 
 def _npy(path: Path) -> Features:
@@ -100,7 +111,8 @@ def _csv(path: Path) -> Features:
     first = next(rows, None)
     if first is None:
         raise UserError(f"{path} is empty.")
-    header = is_header(first)
+    peeked = list(islice(rows, 100))
+    header, rows = is_header(first, peeked, path), chain(peeked, rows)
     start = next(rows, None) if header else first
     named = start is not None and (not is_number(start[0]) or (header and first[0].strip().lower() in ("", "id")))
     ids, table = [], []
