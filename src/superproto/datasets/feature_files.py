@@ -78,8 +78,7 @@ def is_header(row: list[str], following: Sequence[list[str]], path: Path) -> boo
     if len(counted) < 3 or not any(counted == [str(n + start) for n in range(len(counted))] for start in (0, 1)):
         return row[0].strip().lower() in ("", "id") and len(counted) < len(row)
     cells = [cell.strip() for line in following for cell in line[len(row) - len(counted) :]]
-    named = row[0].strip().lower() in ("", "id", "name", "class")
-    if not named and following and all(cell.lstrip("+-").isdecimal() for cell in cells):
+    if counted is row and following and all(cell.lstrip("+-").isdecimal() for cell in cells):
         raise UserError(
             f"{path}: the first line, {','.join(row[:4])},..., may be names or numbers. Give the columns names."
         )

@@ -58,7 +58,7 @@ def _by_id(texts: list[str], own: list[str], path: Path) -> Array:
             return np.argsort(rows)
     lost = next(text for text in own if text not in texts)
     raise UserError(
-        f"{path} has no line for the sample '{lost}' (its first id is '{texts[0]}'). Write ids as the features have them."
+        f"{path} has no line for the sample '{lost}' (first id: '{texts[0]}'). Write ids as the features have them."
     )
 
 
