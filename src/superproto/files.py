@@ -5,8 +5,11 @@ A file appears under its final name only when every byte of it is on the disk; a
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -69,9 +72,13 @@ def write_whole(path: str | os.PathLike[str], *, text: bool = False) -> Iterator
     stream = _own_stream(path)
     direct = stream is not None or (os.path.exists(path) and not os.path.isfile(path))
     path = path if direct else Path(os.path.realpath(path))
-    temporary = path if direct else path.parent / f".{path.name[:80]}.{secrets.token_hex(8)}.part"
+    temporary = path if direct else path.parent / f"{_begun(path)}{os.getpid()}-{secrets.token_hex(8)}.part"
     try:
+        if not direct:
+            _remove_left_behind(path)
         with _create(temporary, direct, text, stream) as handle:
+            if not direct:
+                _keep_mode(path, handle)
             yield handle
             handle.flush()
             if not direct:
@@ -85,6 +92,42 @@ def write_whole(path: str | os.PathLike[str], *, text: bool = False) -> Iterator
             # After os.replace the temporary name is gone; after any failure, Ctrl-C included, it must go.
             with suppress(OSError):
                 os.unlink(temporary)
+
+
+def _begun(path: Path) -> str:
+    """How the names of unfinished files for this path begin: with the machine, since processes are numbered on each."""
+    machine = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+    return f".{path.name[:80]}.{machine}-"
+
+
+def _remove_left_behind(path: Path) -> None:
+    """Unfinished files for this path whose process was killed."""
+    start = _begun(path)
+    with suppress(OSError):
+        for entry in os.scandir(path.parent):
+            number = entry.name.removeprefix(start).partition("-")[0]
+            ours = entry.name.startswith(start) and entry.name.endswith(".part") and number.isdecimal()
+            if ours and not _is_alive(int(number)):
+                with suppress(OSError):
+                    os.unlink(entry.path)
+
+
+def _is_alive(process: int) -> bool:
+    if os.name == "nt":
+        return True  # there a signal 0 would end it
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+def _keep_mode(path: Path, handle: IO[Any]) -> None:
+    """A file that only its owner may read stays so when it is replaced."""
+    with suppress(OSError, AttributeError):
+        os.fchmod(handle.fileno(), stat.S_IMODE(os.stat(path).st_mode))
 
 
 def _own_stream(path: Path) -> int | None:
