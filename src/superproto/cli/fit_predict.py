@@ -81,7 +81,7 @@ def fit_verb(
     """
     files = _source_files(path, features, labels, classes)
     chosen, _ = read_params(param, params, method)
-    chosen = chosen if checkpoint is None else {**chosen, "checkpoint": str(checkpoint)}
+    chosen = _with_checkpoint(chosen, checkpoint)
     check_output(output, path, *files)
     common = {"seed": seed, "inductive": inductive, "scheduler": scheduler}
     if path is None:
@@ -90,7 +90,18 @@ def fit_verb(
     else:
         model, name = _fit_pack(path, method, chosen, (setting, protocol, attributes), rejection, common)
     model.save(output)
+    if checkpoint is not None:
+        checkpoint.unlink(missing_ok=True)
     _show_fitted(model, output, method, name, as_json)
+
+
+def _with_checkpoint(params: dict[str, Any], checkpoint: Path | None) -> dict[str, Any]:
+    """The file stays until the model is saved, so that a full disk or a stop in between costs nothing."""
+    if checkpoint is None:
+        return params
+    from superproto.hpl.checkpoint import LastingPath
+
+    return {**params, "checkpoint": LastingPath(checkpoint)}
 
 
 def _source_files(path: Path | None, *given: Path | None) -> list[Path]:
