@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -72,7 +73,8 @@ def write_whole(path: str | os.PathLike[str], *, text: bool = False) -> Iterator
     stream = _own_stream(path)
     direct = stream is not None or (os.path.exists(path) and not os.path.isfile(path))
     path = path if direct else Path(os.path.realpath(path))
-    temporary = path if direct else path.parent / f"{_begun(path)}{os.getpid()}-{secrets.token_hex(8)}.part"
+    unfinished = f".{path.name[:80]}.{this_process()}-{secrets.token_hex(8)}.part"
+    temporary = path if direct else path.parent / unfinished
     try:
         if not direct:
             _remove_left_behind(path)
@@ -94,34 +96,34 @@ def write_whole(path: str | os.PathLike[str], *, text: bool = False) -> Iterator
                 os.unlink(temporary)
 
 
-def _begun(path: Path) -> str:
-    """How the names of unfinished files for this path begin: with the machine, since processes are numbered on each."""
-    machine = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
-    return f".{path.name[:80]}.{machine}-"
+def this_process() -> str:
+    """This process among those of all machines that may share a folder."""
+    return f"{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-{os.getpid()}"
 
 
-def _remove_left_behind(path: Path) -> None:
-    """Unfinished files for this path whose process was killed."""
-    start = _begun(path)
-    with suppress(OSError):
-        for entry in os.scandir(path.parent):
-            number = entry.name.removeprefix(start).partition("-")[0]
-            ours = entry.name.startswith(start) and entry.name.endswith(".part") and number.isdecimal()
-            if ours and not _is_alive(int(number)):
-                with suppress(OSError):
-                    os.unlink(entry.path)
-
-
-def _is_alive(process: int) -> bool:
-    if os.name == "nt":
-        return True  # there a signal 0 would end it
+def is_running(process: str) -> bool:
+    """Whether a process that :func:`this_process` named is alive; of another machine's nobody knows, so it is."""
+    machine, _, number = process.partition("-")
+    if os.name == "nt" or machine != this_process().partition("-")[0] or not number.isdecimal():
+        return True
     try:
-        os.kill(process, 0)
+        os.kill(int(number), 0)
     except ProcessLookupError:
         return False
     except (OSError, OverflowError):
         return True
     return True
+
+
+def _remove_left_behind(path: Path) -> None:
+    """Unfinished files for this path whose process was killed."""
+    pattern = re.compile(re.escape(f".{path.name[:80]}.") + r"([0-9a-f]{8}-[0-9]+)-[0-9a-f]+\.part")
+    with suppress(OSError):
+        for entry in os.scandir(path.parent):
+            begun = pattern.fullmatch(entry.name)
+            if begun and not is_running(begun[1]):
+                with suppress(OSError):
+                    os.unlink(entry.path)
 
 
 def _keep_mode(path: Path, handle: IO[Any]) -> None:

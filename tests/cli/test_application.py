@@ -160,3 +160,14 @@ def test_the_shell_completes_verbs_and_methods(shell):
     assert "evaluate" in shell(**zsh).stdout
     zsh["_TYPER_COMPLETE_ARGS"] = "superproto evaluate x.npz --method esz"
     assert "eszsl" in shell(**zsh).stdout
+
+
+def test_escape_sequences_and_half_characters_do_not_reach_the_terminal(capsys):
+    from superproto.cli import terminal
+
+    terminal.note("a \x1b[2J note")
+    terminal.show("a \x1b]0;title\x07 line \ud800")
+    terminal.show_table(["name"], [["\x1b[31mred"]], title="\x9b")
+    terminal.show_json({"name": "\ud800"})
+    out, err = capsys.readouterr()
+    assert not set("\x1b\x07\x9b\ud800") & set(out + err)

@@ -186,6 +186,10 @@ def predict_verb(
             "--parts", help="Write a folder of Parquet parts, for any number of rows; continues after a stop."
         ),
     ] = False,
+    safe_csv: Annotated[
+        bool,
+        typer.Option("--safe-csv/--raw-csv", help="Put ' before a name that a spreadsheet would take for a formula."),
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Label the rows of a file with a model.
@@ -208,7 +212,8 @@ def predict_verb(
     check_output(output, model, features)
     with terminal.progress(f"labeling {features.name}"):
         loaded = load_model(model)
-        handed = write_labels(output, loaded, open_features(features), doubtful_first=doubtful_first, reject=reject)
+        rows = open_features(features)
+        handed = write_labels(output, loaded, rows, doubtful_first=doubtful_first, reject=reject, safe=safe_csv)
     if as_json:
         terminal.show_json({"labels": output, **handed._asdict()})
         return
@@ -222,7 +227,7 @@ def _predict_parts(model: Path, features: Path, output: Path, reject: bool, as_j
     from time import perf_counter
 
     from superproto.baselines.registry import load_model
-    from superproto.estimator.label_table import stream_labels
+    from superproto.estimator.label_parts import stream_labels
 
     told: list[tuple[int, float]] = []
 
