@@ -169,7 +169,7 @@ def _show_fitted(model: Any, output: Path, method: str, name: str, as_json: bool
 def predict_verb(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `superproto fit` wrote.")],
     features: Annotated[
-        Path, typer.Argument(metavar="FEATURES", help="npy, npz, csv, parquet, safetensors, or a pack: all its rows.")
+        Path, typer.Argument(metavar="FEATURES", help="npy, npz, csv, parquet, safetensors, zarr, h5, or a pack.")
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="LABELS", help="CSV, or Parquet where the name ends so.")
@@ -186,6 +186,9 @@ def predict_verb(
             "--parts", help="Write a folder of Parquet parts, for any number of rows; continues after a stop."
         ),
     ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Of a pack: also ask the model about the rows whose labels are given.")
+    ] = False,
     safe_csv: Annotated[
         bool,
         typer.Option("--safe-csv/--raw-csv", help="Put ' before a name that a spreadsheet would take for a formula."),
@@ -195,7 +198,9 @@ def predict_verb(
     """Label the rows of a file with a model.
 
     The table has the columns id, label, probability, margin and runner_up. The
-    margin is the lead of the label's probability over that of the runner-up.
+    margin is the lead of the label's probability over that of the runner-up. Of
+    a pack, the model labels what is asked for; labels that were given for
+    fitting are kept, with probability 1.
 
     \b
     Example:  superproto predict cub.model new.npy -o labels.csv --reject
@@ -207,13 +212,18 @@ def predict_verb(
         _predict_parts(model, features, output, reject, as_json)
         return
     from superproto.baselines.registry import load_model
-    from superproto.estimator.label_table import open_features, write_labels
+    from superproto.estimator.label_table import given_labels, open_features, write_labels
 
     check_output(output, model, features)
     with terminal.progress(f"labeling {features.name}"):
         loaded = load_model(model)
         rows = open_features(features)
-        handed = write_labels(output, loaded, rows, doubtful_first=doubtful_first, reject=reject, safe=safe_csv)
+        given = None if every else given_labels(features, loaded)
+        options = {"doubtful_first": doubtful_first, "reject": reject, "safe": safe_csv}
+        handed = write_labels(output, loaded, rows, given=given, **options)  # type: ignore[arg-type]
+    kept = 0 if given is None else sum(label is not None for label in given)
+    if kept:
+        terminal.note(f"{kept} of {handed.rows} rows keep the label that {features.name} gives; --all labels them too.")
     if as_json:
         terminal.show_json({"labels": output, **handed._asdict()})
         return

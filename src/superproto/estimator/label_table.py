@@ -16,6 +16,7 @@ import numpy as np
 
 from superproto.datasets import read_features
 from superproto.datasets.feature_files import Features, is_number
+from superproto.datasets.loading import read_source
 from superproto.datasets.safe_files.npz import map_npy
 from superproto.errors import UserError
 from superproto.estimator.base import confidence
@@ -58,10 +59,36 @@ def open_features(path: str | os.PathLike[str]) -> Features:
     return read_features(path)
 
 
-def label_rows(model: Any, X: Array, ids: Array | None = None, *, reject: bool = False) -> Iterator[LabelChunk]:
+def given_labels(path: str | os.PathLike[str], model: Any) -> Array | None:
+    """(N,) the labels that a data set gives for fitting, None where a row is asked about; None for plain features.
+
+    Only of a data set whose classes the model knows: the labels of another one say nothing about its answers.
+    """
+    if os.path.isdir(path) and Path(path).suffix.lower() in (".zarr", ".parquet"):
+        return None
+    if not os.path.isdir(path) and Path(path).suffix.lower() in (".npy", ".csv", ".parquet", ".safetensors", ".h5"):
+        return None
+    try:
+        pack = read_source(path)
+    except UserError:
+        return None
+    known = {str(name): name for name in model.classes_.tolist()}
+    names = [str(name) for name in pack.class_names.tolist()]
+    if not set(names) <= set(known):
+        return None
+    found = np.full(len(pack.features), None, dtype=object)
+    for row in pack.splits["trainval"].tolist():
+        found[row] = known[names[pack.labels[row]]]
+    return found
+
+
+def label_rows(
+    model: Any, X: Array, ids: Array | None = None, *, reject: bool = False, given: Array | None = None
+) -> Iterator[LabelChunk]:
     """The answers of a fitted model, a chunk of rows at a time; ``ids`` None: row numbers from 0.
 
-    probability: of the label, among the candidates; margin: the probability's lead over the runner-up's.
+    probability: of the label, among the candidates; margin: the probability's lead over the runner-up's. Where
+    ``given`` (N,) has a label and not None, it is kept: probability and margin are 1, and there is no runner-up.
     """
     if X.shape[1] != model.n_features_in_:
         raise UserError(f"The rows have {X.shape[1]} features, but the model was fitted with {model.n_features_in_}.")
@@ -73,7 +100,8 @@ def label_rows(model: Any, X: Array, ids: Array | None = None, *, reject: bool =
         if len(bad):
             raise UserError(f"Row {start + bad[0]} has NaN or infinity. Drop or mend it.")
         names = np.arange(start, start + len(part)).astype(str) if ids is None else ids[start : start + step]
-        yield _answers(model, part, names, threshold)
+        answers = _answers(model, part, names, threshold)
+        yield answers if given is None else _with_given(answers, given[start : start + step])
 
 
 def write_labels(
@@ -84,10 +112,12 @@ def write_labels(
     doubtful_first: bool = False,
     reject: bool = False,
     safe: bool = True,
+    given: Array | None = None,
 ) -> LabelSummary:
     """Write the table (Parquet where the name ends so, else CSV), whole or not at all; rows in the order of the input,
-    or, with ``doubtful_first``, rejected ones first and then by growing margin. ``safe``: see :func:`csv_cell`."""
-    chunks = label_rows(model, features.X, features.ids, reject=reject)
+    or, with ``doubtful_first``, rejected ones first and then by growing margin. ``safe``: see :func:`csv_cell`;
+    ``given``: see :func:`label_rows`."""
+    chunks = label_rows(model, features.X, features.ids, reject=reject, given=given)
     if doubtful_first:
         chunks = iter([_by_uncertainty(list(chunks))])
     write = _write_parquet if Path(path).suffix.lower() == ".parquet" else _write_csv
@@ -115,6 +145,14 @@ def _answers(model: Any, rows: Array, ids: Array, threshold: float) -> LabelChun
     runners = model.classes_[second].astype(object)
     runners[~several] = None
     return LabelChunk(ids, labels, top, top - np.where(several, probabilities[at, second], 0.0), runners)
+
+
+def _with_given(answers: LabelChunk, given: Array) -> LabelChunk:
+    known = np.array([label is not None for label in given], dtype=bool)
+    labels, runners = answers.label.copy(), answers.runner_up.copy()
+    labels[known], runners[known] = given[known], None
+    sure, lead = np.where(known, 1.0, answers.probability), np.where(known, 1.0, answers.margin)
+    return LabelChunk(answers.id, labels, sure, lead, runners)
 
 
 def _threshold(model: Any) -> float:
