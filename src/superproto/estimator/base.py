@@ -22,6 +22,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from superproto.errors import UserError
+from superproto.estimator.input_mistakes import check_alignment, check_samples
 from superproto.estimator.model_file import save_model
 from superproto.estimator.validation import Problem, check_problem, fingerprint
 from superproto.samples import kernels
@@ -134,6 +135,7 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         return light
 
     def _check(self, X: Any, y: Any, semantics: Any, class_names: Any) -> tuple[Any, Problem]:
+        check_alignment(X, y, semantics)
         X = self._check_rows(X, reset=True)
         problem = check_problem(y, semantics, class_names, self.candidates)
         n_rows = rows_of(X).n_rows
@@ -172,6 +174,7 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
             return self._check_chunks(rows, reset)
         if getattr(X, "dtype", None) == np.dtype(object):
             _check_objects(X)
+        check_samples(X)
         X = validate_data(self, X, dtype=FLOATS, reset=reset)
         if reset and self._is_kept():
             self._row_seal = seal_of_rows(rows_of(X))
