@@ -17,7 +17,7 @@ from superproto.datasets.safe_files.npz import read_npy, read_npz
 from superproto.errors import UserError
 from superproto.files import existing_file
 from superproto.samples.chunks import Array
-from superproto.samples.readers.parquet import check_parquet, texts_of
+from superproto.samples.readers.parquet import check_parquet, read_whole, texts_of
 
 
 class Features(NamedTuple):
@@ -136,7 +136,7 @@ def _parquet(path: Path) -> Features:
         check_parquet(path)
         kinds = {field.name: str(field.type) for field in pq.read_schema(path)}
         texts = [name for name, kind in kinds.items() if name.lower() == "id" or "string" in kind]
-        table = pq.read_table(path, read_dictionary=texts)
+        table = read_whole(path, texts)
         # pandas keeps an index that is not 0, 1, 2, ... under such a name.
         kept = [name for name in table.column_names if not re.fullmatch(r"__index_level_\d+__", name)]
         columns = [table.column(name).to_numpy(zero_copy_only=False) for name in kept if name not in texts]
