@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PACKS  ?= $(or $(SUPERPROTO_DATA),../shared/data)
 
-.PHONY: help demo test test-extras lint bench leaderboard clean
+.PHONY: help demo test test-extras hostile lowest lint bench leaderboard clean
 .DEFAULT_GOAL := help
 
 help:            ## show this list
@@ -39,6 +39,15 @@ test: $(VENV)/.test      ## the test suite, without optional packages
 
 test-extras: $(VENV)/.extras ## the tests of the optional packages
 	$(BIN)/python -m pytest -m extra $(ARGS)
+
+hostile: $(VENV)/.extras ## the long form of the tests with damaged and forged files (about half an hour)
+	SUPERPROTO_HOSTILE=50 $(BIN)/python -m pytest tests/hostile -o timeout=3600 $(ARGS)
+
+# Python 3.11 is the oldest that has wheels of all of them.
+lowest: $(BIN)/python    ## the hostile tests with the lowest versions that pyproject.toml allows
+	$(PYTHON) -m venv $(VENV)/lowest
+	$(VENV)/lowest/bin/pip install --quiet --disable-pip-version-check -r tests/hostile/lowest.txt
+	PYTHONPATH=src $(VENV)/lowest/bin/python -m pytest tests/hostile $(ARGS)
 
 lint: $(VENV)/.lint      ## formatting, types, layers, generated numbers
 	$(BIN)/ruff check src tests

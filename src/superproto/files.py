@@ -5,8 +5,12 @@ A file appears under its final name only when every byte of it is on the disk; a
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
+import re
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,6 +28,12 @@ _ALWAYS_ALLOWED = 256 * 2**20
 def expansion_limit(file_size: int) -> int:
     """The bytes that a compressed file of this size may unfold to: 50 times its size, and at least 256 MiB."""
     return max(_ALWAYS_ALLOWED, _MOST_EXPANSION * file_size)
+
+
+def check_expansion(claimed: int, stored: int) -> None:
+    """Refuse what claims to hold more than so many stored bytes may unfold to; every reader of files asks here."""
+    if claimed > expansion_limit(stored):
+        raise UserError(f"{stored} bytes unfold to {claimed / 2**30:.1f} GiB, as in a zip bomb. Nothing was read.")
 
 
 def existing_file(path: str | os.PathLike[str]) -> Path:
@@ -74,9 +84,14 @@ def write_whole(path: str | os.PathLike[str], *, text: bool = False) -> Iterator
     stream = _own_stream(path)
     direct = stream is not None or (os.path.exists(path) and not os.path.isfile(path))
     path = path if direct else Path(os.path.realpath(path))
-    temporary = path if direct else path.parent / f".{path.name[:80]}.{secrets.token_hex(8)}.part"
+    unfinished = f".{path.name[:80]}.{this_process()}-{secrets.token_hex(8)}.part"
+    temporary = path if direct else path.parent / unfinished
     try:
+        if not direct:
+            _remove_left_behind(path)
         with _create(temporary, direct, text, stream) as handle:
+            if not direct:
+                _keep_mode(path, handle)
             yield handle
             handle.flush()
             if not direct:
@@ -91,6 +106,42 @@ def write_whole(path: str | os.PathLike[str], *, text: bool = False) -> Iterator
             # After os.replace the temporary name is gone; after any failure, Ctrl-C included, it must go.
             with suppress(OSError):
                 os.unlink(temporary)
+
+
+def this_process() -> str:
+    """This process among those of all machines that may share a folder."""
+    return f"{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-{os.getpid()}"
+
+
+def is_running(process: str) -> bool:
+    """Whether a process that :func:`this_process` named is alive; of another machine's nobody knows, so it is."""
+    machine, _, number = process.partition("-")
+    if os.name == "nt" or machine != this_process().partition("-")[0] or not number.isdecimal():
+        return True
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+def _remove_left_behind(path: Path) -> None:
+    """Unfinished files for this path whose process was killed."""
+    pattern = re.compile(re.escape(f".{path.name[:80]}.") + r"([0-9a-f]{8}-[0-9]+)-[0-9a-f]+\.part")
+    with suppress(OSError):
+        for entry in os.scandir(path.parent):
+            begun = pattern.fullmatch(entry.name)
+            if begun and not is_running(begun[1]):
+                with suppress(OSError):
+                    os.unlink(entry.path)
+
+
+def _keep_mode(path: Path, handle: IO[Any]) -> None:
+    """A file that only its owner may read stays so when it is replaced."""
+    with suppress(OSError, AttributeError):
+        os.fchmod(handle.fileno(), stat.S_IMODE(os.stat(path).st_mode))
 
 
 def _own_stream(path: Path) -> int | None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -160,3 +161,37 @@ def test_the_shell_completes_verbs_and_methods(shell):
     assert "evaluate" in shell(**zsh).stdout
     zsh["_TYPER_COMPLETE_ARGS"] = "superproto evaluate x.npz --method esz"
     assert "eszsl" in shell(**zsh).stdout
+
+
+def test_escape_sequences_and_half_characters_do_not_reach_the_terminal(capsys):
+    from superproto.cli import terminal
+
+    terminal.note("a \x1b[2J note")
+    terminal.show("a \x1b]0;title\x07 line \ud800")
+    terminal.show_table(["name"], [["\x1b[31mred"]], title="\x9b")
+    terminal.show_json({"name": "\ud800"})
+    out, err = capsys.readouterr()
+    assert not set("\x1b\x07\x9b\ud800") & set(out + err)
+
+
+def test_a_reader_that_has_seen_enough_and_a_closed_output_are_no_errors(tmp_path):
+    command = f"{sys.executable} -c 'from superproto.cli import main; main()' methods"
+    for line, code in (
+        (f"bash -c 'set -o pipefail; {command.replace(chr(39), chr(34))} | head -c 1'", 0),
+        (f"{command} >&-", 0),
+    ):
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (code, ""), line
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_standard_output_is_a_mistake_in_one_line():
+    line = f"{sys.executable} -c 'from superproto.cli import main; main()' methods >/dev/full"
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_deeply_nested_parameter_is_a_mistake(mistake, packed):
+    mistake("evaluate", packed, "-p", "rho=" + "[" * 100_000)

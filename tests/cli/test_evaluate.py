@@ -97,7 +97,7 @@ def test_parameters_come_from_a_file_and_the_command_line_wins(call, mistake, pa
 def test_a_record_is_appended_when_asked(call, packed, tmp_path):
     path = tmp_path / "r.jsonl"
     _, out, _ = call("evaluate", packed, "-m", "prototypes", "--record", path, "--json")
-    call("compare", packed, "--methods", "prototypes,eszsl", "--record", path)
+    call("compare", packed, "--methods", "prototypes,eszsl", "--features", "own", "--record", path)
     records = read_records(path)
     assert [record.method for record in records] == ["prototypes", "prototypes", "eszsl"]
     assert records[0].scores["per_class_accuracy"] == json.loads(out)["per_class_accuracy"]
@@ -113,7 +113,9 @@ def test_a_pool_without_labels_cannot_be_scored(call, mistake, files):
 
 @pytest.mark.parametrize("setting", ["zsl", "gzsl"])
 def test_compare_shows_the_figures_of_evaluate_and_their_differences(call, packed, setting):
-    code, out, _ = call("compare", packed, "--methods", "eszsl, prototypes,eszsl", "--setting", setting, "--json")
+    code, out, _ = call(
+        "compare", packed, "--methods", "eszsl, prototypes,eszsl", "--setting", setting, "--features", "own", "--json"
+    )
     assert code == 0
     first, second = json.loads(out)["results"]
     alone = json.loads(call("evaluate", packed, "--method", "prototypes", "--setting", setting, "--json")[1])
@@ -177,3 +179,44 @@ def test_an_error_of_the_library_is_the_line_of_the_command(mistake, packed):
     with pytest.raises(UserError) as caught:
         load(packed, protocol="ss")
     assert mistake("evaluate", packed, "--protocol", "ss") == f"error: {caught.value}\n"
+
+
+def test_compare_prepares_the_features_of_all_methods_alike(call, packed):
+    _, out, _ = call("compare", packed, "--methods", "kmeans,hpl,eszsl", "--json", "-p", "hpl.max_iter=3")
+    assert {row["params"]["whiten"] for row in json.loads(out)["results"]} == {True}
+    assert [row["params"].get("max_iter") for row in json.loads(out)["results"]][1] == 3
+    _, out, _ = call("compare", packed, "--methods", "kmeans,hpl", "--json", "--features", "raw")
+    assert {row["params"]["whiten"] for row in json.loads(out)["results"]} == {False}
+    _, out, _ = call("compare", packed, "--methods", "kmeans,eszsl")
+    assert "whitened features" in out
+
+
+MINE = """
+import numpy as np
+class Nearest:
+    def fit(self, X, y, semantics=None):
+        self.unseen = np.setdiff1d(np.arange(len(semantics)), y)
+        return self
+    def predict(self, X):
+        return np.full(len(X), self.unseen[0])
+class Broken(Nearest):
+    def fit(self, X, y, semantics=None):
+        raise RuntimeError("no idea")
+"""
+
+
+def test_a_method_of_one_s_own_is_compared_and_a_failing_one_is_a_row(call, mistake, packed, tmp_path, monkeypatch):
+    (tmp_path / "mine_of_a_test.py").write_text(MINE)
+    monkeypatch.chdir(tmp_path)
+    names = "mine_of_a_test:Broken,mine_of_a_test:Nearest,eszsl"
+    code, out, _ = call("compare", packed, "--methods", names)
+    assert code == 0
+    assert "RuntimeError: no idea" in out
+    _, out, _ = call("compare", packed, "--methods", names, "--json")
+    found = json.loads(out)
+    assert [row["method"] for row in found["results"]] == ["mine_of_a_test:Nearest", "eszsl"]
+    assert found["failed"] == [{"method": "mine_of_a_test:Broken", "error": "RuntimeError: no idea"}]
+    assert "no idea" in mistake("compare", packed, "--methods", "mine_of_a_test:Broken")
+    assert "package.module:Class" in mistake("compare", packed, "--methods", "mine_of_a_test:Absent")
+    assert "METHOD.NAME=VALUE" in mistake("compare", packed, "--methods", "eszsl", "-p", "nothing=3")
+    assert call("evaluate", packed, "-m", "mine_of_a_test:Nearest")[0] == 0

@@ -60,3 +60,21 @@ def test_a_model_never_replaces_what_it_is_fitted_to(mistake, files, three):
         before = (files / name).read_bytes()
         assert "would be replaced" in mistake("fit", *three, "-o", files / name)
         assert (files / name).read_bytes() == before
+
+
+def test_predict_on_a_pack_keeps_the_labels_that_are_given_unless_all_are_asked_for(call, packed, task, tmp_path):
+    model, table = tmp_path / "m.model", tmp_path / "labels.csv"
+    assert call("fit", packed, "-m", "eszsl", "--no-rejection", "-o", model)[0] == 0
+    code, _, err = call("predict", model, packed, "-o", table)
+    assert code == 0
+    assert "keep the label" in err
+    rows = [line.split(",") for line in table.read_text().splitlines()[1:]]
+    assert len(rows) == len(task.X)
+    for row, label in zip(rows, task.y):
+        if label >= 0:
+            assert row[1:] == [str(task.class_names[label]), "1.000000", "1.000000", ""]
+    unseen = set(map(str, task.class_names[task.unseen_classes]))
+    assert {row[1] for row, label in zip(rows, task.y) if label < 0} <= unseen
+    code, _, err = call("predict", model, packed, "-o", table, "--all")
+    assert {line.split(",")[1] for line in table.read_text().splitlines()[1:]} <= unseen
+    assert "keep the label" not in err

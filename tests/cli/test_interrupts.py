@@ -82,7 +82,7 @@ def test_a_stop_during_a_fit_exits_with_130_and_keeps_the_old_model(
     how: signal.Signals, pack_file: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "m").write_text("old")
-    code, said = interrupt(start("fit", pack_file, "-o", tmp_path / "m", slow=SLOW_FIT), how)
+    code, said = interrupt(start("fit", pack_file, "-o", tmp_path / "m", "--force", slow=SLOW_FIT), how)
     assert (code, said.decode().strip()) == (130, "error: interrupted")
     assert (tmp_path / "m").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["m"]

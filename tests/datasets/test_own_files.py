@@ -148,8 +148,8 @@ def test_the_header_of_a_data_frame_is_no_sample(tmp_path, first):
 
 @pytest.mark.parametrize("first", ["0,1,2", "1,2,3", "a,b,c"])
 def test_the_header_of_a_table_without_ids_is_no_sample(tmp_path, first):
-    (tmp_path / "f.csv").write_text(f"{first}\n7,1,2\n8,5,6\n")
-    assert read_features(tmp_path / "f.csv").X.tolist() == [[7, 1, 2], [8, 5, 6]]
+    (tmp_path / "f.csv").write_text(f"{first}\n7.5,1,2\n8,5,6\n")
+    assert read_features(tmp_path / "f.csv").X.tolist() == [[7.5, 1, 2], [8, 5, 6]]
     (tmp_path / "c.csv").write_text(f"species,{first}\nzebra,1,2,3\n")
     assert read_classes(tmp_path / "c.csv").names.tolist() == ["zebra"]
 

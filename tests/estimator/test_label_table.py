@@ -12,8 +12,10 @@ import pytest
 from builders import described_task
 from superproto import Task, UserError
 from superproto.datasets.feature_files import Features
-from superproto.estimator.label_table import COLUMNS, label_rows, open_features, stream_labels, write_labels
+from superproto.estimator.label_parts import stream_labels
+from superproto.estimator.label_table import COLUMNS, csv_cell, label_rows, open_features, write_labels
 from superproto.evaluation.training import fit_task
+from superproto.files import this_process
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +180,7 @@ def test_a_stopped_run_goes_on_with_the_first_missing_part(model: Any, task: Tas
 def test_a_folder_of_other_labels_is_refused(model: Any, task: Task, tmp_path: Path) -> None:
     X = np.array(task.X)
     stream_labels(model, X, tmp_path / "labels")
-    with pytest.raises(UserError, match="labels of another model or other rows"):
+    with pytest.raises(UserError, match="labels of other rows"):
         stream_labels(model, X[::-1].copy(), tmp_path / "labels")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "diary.txt").write_text("mine")
@@ -190,3 +192,75 @@ def test_a_folder_of_other_labels_is_refused(model: Any, task: Task, tmp_path: P
 def test_rows_of_another_width_are_refused(model: Any, task: Task, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="X has 5 features, but the model was fitted with 12"):
         stream_labels(model, np.array(task.X[:, :5]), tmp_path / "labels")
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("a\rb", '"a\rb"'),
+        ("a\nb", '"a\nb"'),
+        ("=1+1", "'=1+1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("+cmd", "'+cmd"),
+        ("-cmd,x", '"\'-cmd,x"'),
+        ("-5", "-5"),
+        ("+7.5", "+7.5"),
+        ("plain", "plain"),
+        ('say "x"', '"say ""x"""'),
+        ("\ud800", "\\ud800"),
+        (None, ""),
+    ],
+)
+def test_names_neither_tear_a_table_nor_become_formulas(name: Any, cell: str) -> None:
+    assert csv_cell(name) == cell
+    assert csv_cell("=1+1", safe=False) == "=1+1"
+
+
+def test_an_id_with_a_carriage_return_stays_one_row(model: Any, task: Task, tmp_path: Path) -> None:
+    ids = np.array([f"a\r{i}" for i in range(len(task.X))])
+    write_labels(tmp_path / "labels.csv", model, Features(task.X, ids))
+    with (tmp_path / "labels.csv").open(newline="") as handle:
+        rows = list(csv.reader(handle))
+    assert [row[0] for row in rows[1:]] == ids.tolist()
+
+
+@pytest.mark.extra
+def test_parts_notice_changed_rows_damage_and_a_second_run(model: Any, task: Task, tmp_path: Path) -> None:
+    X, folder = np.array(task.X), tmp_path / "labels"
+    stream_labels(model, X, folder, part_rows=40)
+    part = sorted(folder.glob("part-*.parquet"))[1]
+    whole = part.read_bytes()
+    part.write_bytes(whole[:-9] + b"x" + whole[-8:])
+    assert stream_labels(model, X, folder, part_rows=40).found < len(X)
+    assert part.read_bytes() == whole
+    X[[41, 42]] = X[[42, 41]]
+    with pytest.raises(UserError, match="rows 40 to 79 have changed"):
+        stream_labels(model, X, folder, part_rows=40)
+
+    def again(*_: Any) -> None:
+        with pytest.raises(UserError, match="Another run is writing"):
+            stream_labels(model, task.X, tmp_path / "two", part_rows=40)
+
+    stream_labels(model, task.X, tmp_path / "two", part_rows=40, progress=again)
+    (tmp_path / "two" / "_lock").write_text(f"{this_process().partition('-')[0]}-999999999")
+    assert stream_labels(model, task.X, tmp_path / "two", part_rows=40).found == len(X)
+
+
+@pytest.mark.extra
+def test_ids_of_parquet_are_the_same_in_a_table_and_in_parts(model: Any, task: Task, tmp_path: Path) -> None:
+    import datetime
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    n = len(task.X)
+    columns = {f"f{i}": task.X[:, i] for i in range(task.X.shape[1])}
+    numbers = [None, *range(2**53 + 1, 2**53 + n)]
+    days = [datetime.date(2020, 1, 1) + datetime.timedelta(days=i) for i in range(n)]
+    for ids in (pa.array(numbers, pa.int64()), pa.array([b"b%d" % i for i in range(n)]), pa.array(days)):
+        pq.write_table(pa.table({"id": ids, **columns}), tmp_path / "x.parquet")
+        one, many = open_features(tmp_path / "x.parquet").ids, tmp_path / f"parts {ids.type}"
+        stream_labels(model, tmp_path / "x.parquet", many)
+        found = pq.read_table(next(many.glob("part-*.parquet"))).column("id").to_pylist()
+        assert found == one.tolist()
+        assert one[1] in (str(2**53 + 1), "b1", "2020-01-02")

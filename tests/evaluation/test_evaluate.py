@@ -118,3 +118,16 @@ def test_warnings_stay_inside_an_evaluation():
         warnings.simplefilter("always")
         evaluate(small(), params={"theta": 1.0})
     assert not heard
+
+
+def test_an_estimator_is_evaluated_as_its_key_is():
+    from superproto.baselines import METHODS
+
+    task = make_task(n_seen=6, n_unseen=3, random_state=0)
+    one, other = evaluate(task, "eszsl"), evaluate(task, METHODS["eszsl"]())
+    assert one.scores == other.scores
+    assert other.method == METHODS["eszsl"].__name__
+    with pytest.raises(UserError, match="no estimator"):
+        evaluate(task, 7)
+    with pytest.raises(UserError, match="no estimator"):
+        evaluate(task, object())

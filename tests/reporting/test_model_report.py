@@ -135,3 +135,25 @@ def test_a_model_of_one_class_has_no_runner_up_and_a_page_all_the_same() -> None
     assert "Every label is correct." in build_report(model, alone).render()
     table = summarize_model(model, alone)["samples"]["uncertainty"]["samples"]
     assert {len(row) for row in table.rows} == {len(table.columns)} == {4}
+
+
+@pytest.mark.parametrize("name", ["../secret.jpg", "/etc/hostname", "a/../../secret.jpg"])
+def test_image_paths_do_not_lead_out_of_the_folder(name, tmp_path):
+    from superproto.errors import UserError
+    from superproto.reporting.model_report import inside
+
+    (tmp_path / "photos").mkdir()
+    with pytest.raises(UserError, match="leads out of"):
+        inside(tmp_path / "photos", name)
+    assert inside(tmp_path / "photos", "a/../b.jpg").name == "b.jpg"
+
+
+@pytest.mark.parametrize("method", ["cdl", "eszsl", "sae", "dap"])
+def test_models_of_other_methods_have_a_report(method, tmp_path):
+    from builders import small_task
+    from superproto.evaluation.training import fit_task
+    from superproto.reporting.model_report import build_report
+
+    task = small_task()
+    model = fit_task(task, method, rejection=False)
+    assert build_report(model, task).write(tmp_path / "report.html").exists()

@@ -47,6 +47,7 @@ def write_features(kind: str, folder) -> str:
 KINDS = ["npy", *(pytest.param(kind, marks=pytest.mark.extra) for kind in ("zarr", "h5", "parquet"))]
 
 
+@pytest.mark.filterwarnings("ignore:.*numbers the rows and does not use their ids")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_file_is_fitted_and_labeled_by_its_name(kind, tmp_path, capsys):
     features, (labels, classes) = write_features(kind, tmp_path), write_tables(tmp_path)
@@ -76,6 +77,7 @@ def test_what_a_table_marks_as_test_is_asked_about_and_the_inductive_setting_nev
     assert len(load_model(tmp_path / "m.model").transduction_) == int((~TASK.asked).sum())
 
 
+@pytest.mark.filterwarnings("ignore:.*numbers the rows and does not use their ids")
 @pytest.mark.extra
 def test_parts_keep_the_names_of_rows(tmp_path):
     pq = pytest.importorskip("pyarrow.parquet")

@@ -148,9 +148,15 @@ def test_backends_agree_on_real_features(way, birds, tmp_path):
 @pytest.fixture(scope="module")
 def client():
     package("distributed")
-    from superproto.samples.readers.dask import connect
+    import dask
+    from distributed import Client, LocalCluster
 
-    with connect(n_workers=2) as client:
+    # Workers that are processes, so that one can be killed.
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "5s"}),
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
         yield client
 
 

@@ -46,3 +46,11 @@ def test_the_metric_is_the_inverse_of_the_scatter_within_classes(shrinkage, monk
     np.testing.assert_allclose(metric.matrix @ metric.matrix.T, np.linalg.inv(within + c * np.eye(7)), rtol=1e-6)
     np.testing.assert_allclose(metric.forward(U), U @ metric.matrix, atol=1e-12)
     np.testing.assert_allclose(metric.backward(metric.forward(U)), U @ metric.matrix @ metric.matrix.T, atol=1e-10)
+
+
+def test_whitening_learns_from_labeled_rows_beside_unlabeled_ones():
+    from superproto.estimator.whitening import WithinClassWhitening
+
+    rows = np.random.default_rng(0).normal(size=(30, 4))
+    labels = np.repeat([0, 1, -1], 10)
+    assert WithinClassWhitening().fit(rows, labels).transform(rows).shape == (30, 4)

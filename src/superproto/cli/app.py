@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import superproto
+from superproto.cli.outputs import guarded
 
 
 class HelpPanel:
@@ -58,6 +59,9 @@ def complete_app() -> typer.Typer:
     for group in GROUPS:
         importlib.import_module(f"superproto.cli.{group}")
     app.registered_commands.sort(key=_place)
+    for command in (*app.registered_commands, *research_app.registered_commands):
+        if not hasattr(command.callback, "__signature__"):
+            command.callback = guarded(str(command.name), command.callback)  # type: ignore[arg-type]
     return app
 
 

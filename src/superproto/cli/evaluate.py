@@ -20,6 +20,7 @@ from superproto.cli.options import (
     PackPath,
     Param,
     ParamsFile,
+    Preparation,
     Protocol,
     ProtocolOption,
     Seed,
@@ -29,6 +30,7 @@ from superproto.cli.options import (
     SplitOption,
     check_output,
     load_task,
+    method_params,
     read_params,
 )
 from superproto.errors import UserError
@@ -101,6 +103,19 @@ def compare_verb(
     protocol: ProtocolOption = Protocol.ps,
     split: SplitOption = Split.test,
     inductive: Inductive = False,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            "-p",
+            metavar="[METHOD.]NAME=VALUE",
+            help="A parameter of every method that has it, or of one. Repeatable.",
+        ),
+    ] = None,
+    features: Annotated[
+        Preparation,
+        typer.Option("--features", help="whitened or raw: the same for all methods. own: each method's default."),
+    ] = Preparation.whitened,
     seed: Seed = 0,
     record: RecordFile = None,
     attributes: Attributes = "att",
@@ -109,33 +124,53 @@ def compare_verb(
     """Run several methods on the same samples and compare their scores.
 
     The table has scores with 95 % intervals, seconds, and the difference of
-    each method to the first with its paired interval.
+    each method to the first with its paired interval. All methods get whitened
+    features; --features changes that. A method that fails is a row with its
+    reason. A method of your own is package.module:Class.
 
     \b
     Example:  superproto compare cub.npz --methods eszsl,transclip,hpl
-    """
+              superproto compare cub.npz --methods hpl,mine:Nearest -p hpl.rho=0.5
+    """  # fmt: skip
     names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
     check_output(record, path)
     if not names:
         raise UserError(f"--methods {methods!r} names no method. Write it as eszsl,hpl.")
     with terminal.progress(f"reading {path.name}"):
-        _prepare(names, {}, record)
+        options = method_params(names, param, features.value)
+        check_output(record)
         task = load_task(path, setting, protocol, attributes, split)
-    from superproto.evaluation.evaluate import difference
     from superproto.evaluation.evaluate import evaluate as run
 
     found: list[Evaluation] = []
+    failed: dict[str, str] = {}
     for name in names:
-        with terminal.progress(f"{name} on {task.name} ({len(found) + 1} of {len(names)})"):
-            found.append(run(task, name, seed=seed, inductive=inductive))
+        with terminal.progress(f"{name} on {task.name} ({len(found) + len(failed) + 1} of {len(names)})"):
+            try:
+                found.append(run(task, name, options[name], seed=seed, inductive=inductive, chosen=_chosen(param)))
+            except Exception as error:
+                failed[name] = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+                continue
         _record(found[-1:], record)
+    if not found:
+        raise UserError(f"No method could be run. {names[0]}: {failed[names[0]]}")
+    _show_compared(found, failed, features, as_json)
+
+
+def _chosen(param: list[str] | None) -> str:
+    return "given" if param else "defaults"
+
+
+def _show_compared(found: Sequence[Evaluation], failed: dict[str, str], features: Preparation, as_json: bool) -> None:
+    from superproto.evaluation.evaluate import difference
+
     changes = [difference(found[0], other) for other in found[1:]]
     for line in (f"{one.method}: {line}" for one in found for line in one.notes):
         terminal.note(line)
     if as_json:
-        _show_json(found, changes)
+        _show_json(found, changes, failed)
     else:
-        _show_comparison(found, changes)
+        _show_comparison(found, changes, failed, features)
 
 
 @app.command("methods", rich_help_panel=HelpPanel.SCORE)
@@ -187,10 +222,10 @@ def _documented(method: type) -> tuple[str, str]:
 
 def _prepare(methods: Sequence[str], params: dict[str, Any], record: Path | None) -> None:
     """Whatever can be wrong with the options is said before any data are read."""
-    from superproto.baselines.registry import make_model
+    from superproto.evaluation.own_methods import method_for
 
     for method in methods:
-        make_model(method, params)
+        method_for(method, params)
     check_output(record)
 
 
@@ -235,7 +270,9 @@ def _show(found: Evaluation, breakdown: dict[str, float]) -> None:
     terminal.show(f"  {'time':<20}{sum(breakdown.values()):6.1f} s = {parts}")
 
 
-def _show_comparison(found: Sequence[Evaluation], changes: Sequence[Difference]) -> None:
+def _show_comparison(
+    found: Sequence[Evaluation], changes: Sequence[Difference], failed: dict[str, str], features: Preparation
+) -> None:
     task = found[0].task
     from superproto.evaluation.evaluate import SCORE_TITLES, SHOWN_SCORES
 
@@ -252,16 +289,20 @@ def _show_comparison(found: Sequence[Evaluation], changes: Sequence[Difference])
         against = "" if change is None else _signed(change)
         scores = [f"{100 * one.scores[name]:.2f}" for name in shown]
         rows.append([one.method, *scores, _interval(one), f"{one.seconds:.1f}", against])
-    title = f"{task.name}: {task.setting}, {task.protocol}, pool {task.pool}, {found[0].scores['questions']} questions"
+    rows += [[name, "failed", *[""] * (len(columns) - 3), reason] for name, reason in failed.items()]
+    prepared = "each method's own features" if features is Preparation.own else f"{features.value} features"
+    asked = f"{found[0].scores['questions']} questions, {prepared}"
+    title = f"{task.name}: {task.setting}, {task.protocol}, pool {task.pool}, {asked}"
     terminal.show_table(columns, rows, title=title)
 
 
-def _show_json(found: Sequence[Evaluation], changes: Sequence[Difference]) -> None:
+def _show_json(found: Sequence[Evaluation], changes: Sequence[Difference], failed: dict[str, str]) -> None:
     rows = [
         {**_fields(one), "breakdown": one.breakdown, "difference": None if change is None else change._asdict()}
         for one, change in zip(found, [None, *changes])
     ]
-    terminal.show_json({"task": found[0].task.name, "first": found[0].method, "results": rows})
+    table = {"task": found[0].task.name, "first": found[0].method, "results": rows}
+    terminal.show_json({**table, "failed": [{"method": name, "error": reason} for name, reason in failed.items()]})
 
 
 def _interval(found: Evaluation) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from superproto.cli import terminal
@@ -26,7 +27,8 @@ def run_command(arguments: Sequence[str]) -> int:
         try:
             code = _call([*arguments, "--help"] if list(arguments) in _WITHOUT_A_VERB else list(arguments))
             terminal.flush_notes()
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
             return code
         except KeyboardInterrupt:
             return _fail("interrupted", INTERRUPTED)
@@ -66,6 +68,8 @@ def _call(arguments: list[str]) -> int:
     except typer.Abort:
         raise KeyboardInterrupt from None
     except SystemExit as leaving:
+        if isinstance(leaving.__context__, BrokenPipeError):
+            raise leaving.__context__ from None
         result = leaving.code
     if result == INTERRUPTED:
         raise KeyboardInterrupt
@@ -81,9 +85,9 @@ def _is_interrupt(error: BaseException | None) -> bool:
 
 def _explain(error: Exception) -> int:
     if isinstance(error, BrokenPipeError):
-        # The reader of our output has gone; Python must not try to flush into it again while it shuts down.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OURS
+        # Who read our output has seen enough (superproto methods | head -1).
+        _forget_stdout()
+        return OK
     if isinstance(error, UserError):
         return _fail(str(error), MISTAKE)
     # Typer's and Click's usage errors share no public base class over Typer's versions, but they share this method.
@@ -91,9 +95,25 @@ def _explain(error: Exception) -> int:
         return _fail(f"{error.format_message().rstrip('.?')}. {_where_help_is(error)}", MISTAKE)
     if isinstance(error, OSError) and error.filename is not None:
         return _fail(f"{error.filename}: {error.strerror}.", MISTAKE)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+        _forget_stdout()
+        return _fail(
+            f"what was to be written could not be: {error.strerror}. Make room, or choose another place.", MISTAKE
+        )
+    if isinstance(error, UnicodeError):
+        return _fail(f"a name has characters that no file can hold ({error}). Rename it.", MISTAKE)
+    if isinstance(error, RecursionError):
+        return _fail("a value is nested too deeply. Write it flat.", MISTAKE)
     if isinstance(error, MemoryError):
         return _fail(f"out of memory. {error}".strip(), OURS)
     return _fail(f"{type(error).__name__}: {error} (SUPERPROTO_DEBUG=1 shows where)", OURS)
+
+
+def _forget_stdout() -> None:
+    """Python must not try to flush into it again while it shuts down."""
+    if sys.stdout is not None:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _where_help_is(error: Any) -> str:
@@ -103,7 +123,8 @@ def _where_help_is(error: Any) -> str:
 
 def _fail(message: str, code: int) -> int:
     terminal.drop_notes()
-    print(f"error: {terminal.one_line(message)}", file=sys.stderr)
+    line = terminal.without_controls(terminal.one_line(message))
+    print(f"error: {line}", file=sys.stderr)
     return code
 
 

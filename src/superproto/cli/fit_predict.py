@@ -81,7 +81,7 @@ def fit_verb(
     """
     files = _source_files(path, features, labels, classes)
     chosen, _ = read_params(param, params, method)
-    chosen = chosen if checkpoint is None else {**chosen, "checkpoint": str(checkpoint)}
+    chosen = _with_checkpoint(chosen, checkpoint)
     check_output(output, path, *files)
     common = {"seed": seed, "inductive": inductive, "scheduler": scheduler}
     if path is None:
@@ -90,7 +90,18 @@ def fit_verb(
     else:
         model, name = _fit_pack(path, method, chosen, (setting, protocol, attributes), rejection, common)
     model.save(output)
+    if checkpoint is not None:
+        checkpoint.unlink(missing_ok=True)
     _show_fitted(model, output, method, name, as_json)
+
+
+def _with_checkpoint(params: dict[str, Any], checkpoint: Path | None) -> dict[str, Any]:
+    """The file stays until the model is saved, so that a full disk or a stop in between costs nothing."""
+    if checkpoint is None:
+        return params
+    from superproto.hpl.checkpoint import LastingPath
+
+    return {**params, "checkpoint": LastingPath(checkpoint)}
 
 
 def _source_files(path: Path | None, *given: Path | None) -> list[Path]:
@@ -158,7 +169,7 @@ def _show_fitted(model: Any, output: Path, method: str, name: str, as_json: bool
 def predict_verb(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `superproto fit` wrote.")],
     features: Annotated[
-        Path, typer.Argument(metavar="FEATURES", help="npy, npz, csv, parquet, safetensors, or a pack: all its rows.")
+        Path, typer.Argument(metavar="FEATURES", help="npy, npz, csv, parquet, safetensors, zarr, h5, or a pack.")
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="LABELS", help="CSV, or Parquet where the name ends so.")
@@ -175,12 +186,21 @@ def predict_verb(
             "--parts", help="Write a folder of Parquet parts, for any number of rows; continues after a stop."
         ),
     ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Of a pack: also ask the model about the rows whose labels are given.")
+    ] = False,
+    safe_csv: Annotated[
+        bool,
+        typer.Option("--safe-csv/--raw-csv", help="Put ' before a name that a spreadsheet would take for a formula."),
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Label the rows of a file with a model.
 
     The table has the columns id, label, probability, margin and runner_up. The
-    margin is the lead of the label's probability over that of the runner-up.
+    margin is the lead of the label's probability over that of the runner-up. Of
+    a pack, the model labels what is asked for; labels that were given for
+    fitting are kept, with probability 1.
 
     \b
     Example:  superproto predict cub.model new.npy -o labels.csv --reject
@@ -192,12 +212,18 @@ def predict_verb(
         _predict_parts(model, features, output, reject, as_json)
         return
     from superproto.baselines.registry import load_model
-    from superproto.estimator.label_table import open_features, write_labels
+    from superproto.estimator.label_table import given_labels, open_features, write_labels
 
     check_output(output, model, features)
     with terminal.progress(f"labeling {features.name}"):
         loaded = load_model(model)
-        handed = write_labels(output, loaded, open_features(features), doubtful_first=doubtful_first, reject=reject)
+        rows = open_features(features)
+        given = None if every else given_labels(features, loaded)
+        options = {"doubtful_first": doubtful_first, "reject": reject, "safe": safe_csv}
+        handed = write_labels(output, loaded, rows, given=given, **options)  # type: ignore[arg-type]
+    kept = 0 if given is None else sum(label is not None for label in given)
+    if kept:
+        terminal.note(f"{kept} of {handed.rows} rows keep the label that {features.name} gives; --all labels them too.")
     if as_json:
         terminal.show_json({"labels": output, **handed._asdict()})
         return
@@ -210,7 +236,7 @@ def _predict_parts(model: Path, features: Path, output: Path, reject: bool, as_j
     from time import perf_counter
 
     from superproto.baselines.registry import load_model
-    from superproto.estimator.label_table import stream_labels
+    from superproto.estimator.label_parts import stream_labels
 
     started: list[tuple[int, float]] = []
 

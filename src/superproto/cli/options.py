@@ -32,6 +32,41 @@ class Split(str, Enum):
     val = "val"
 
 
+class Preparation(str, Enum):
+    whitened = "whitened"
+    raw = "raw"
+    own = "own"
+
+
+def method_params(methods: list[str], pairs: Iterable[str] | None, features: str) -> dict[str, dict[str, Any]]:
+    """The parameters of each method: the same preparation, then those of --param that name it, or that it has.
+
+    Whatever can be wrong with them is said here, before any data are read.
+    """
+    from superproto.evaluation.own_methods import method_for
+
+    models = {name: method_for(name) for name in methods}
+    accepted = {
+        name: model.get_params(deep=False) if hasattr(model, "get_params") else {} for name, model in models.items()
+    }
+    found: dict[str, dict[str, Any]] = {
+        name: {"whiten": features == "whitened"} if features != "own" and "whiten" in accepted[name] else {}
+        for name in methods
+    }
+    for pair in pairs or ():
+        given, _ = read_params([pair], None, "")
+        ((name, value),) = given.items()
+        method, dot, own = name.rpartition(".")
+        meant = [method] if dot else [known for known in methods if name in accepted[known]]
+        if not meant or meant[0] not in found:
+            raise UserError(f"--param {pair}: no method of {', '.join(methods)} has it. Write it as METHOD.NAME=VALUE.")
+        for known in meant:
+            found[known][own] = value
+    for name in methods:
+        method_for(name, found[name])
+    return found
+
+
 def read_params(pairs: Iterable[str] | None, file: Path | None, method: str) -> tuple[dict[str, Any], str | None]:
     """The parameters of --params and --param (which wins), and how they were chosen, if the file says so.
 
@@ -69,7 +104,7 @@ def _value(text: str) -> Any:
     """A number, true, false, none or a JSON list as such; anything else is a word."""
     try:
         return json.loads({"True": "true", "False": "false", "None": "null", "none": "null"}.get(text, text))
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

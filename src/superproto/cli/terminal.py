@@ -21,9 +21,14 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def without_controls(text: str) -> str:
+    """The text without what a terminal would obey: control characters, and halves of characters."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
 def note(text: str) -> None:
     """Something to know about the result: one line on standard error, once, before the result is shown."""
-    line = one_line(text)
+    line = without_controls(one_line(text))
     if line not in _waiting:
         _waiting.append(line)
 
@@ -43,13 +48,14 @@ def drop_notes() -> None:
 def show(text: str = "") -> None:
     """A line of the result."""
     flush_notes()
-    print(text)
+    print(without_controls(text))
 
 
 def show_json(value: Any) -> None:
     """The result for programs: one JSON document; what is not a finite number is null."""
     flush_notes()
-    print(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    print(text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
@@ -58,11 +64,11 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str
     from rich.table import Table
 
     flush_notes()
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=None if title is None else without_controls(title), title_justify="left", title_style="bold")
     for number, name in enumerate(columns):
         table.add_column(name, justify="right" if number else "left", overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(without_controls, row))
     # A pipe has no width: let each row be one line there.
     Console(width=None if sys.stdout.isatty() else 1000, markup=False, highlight=False).print(table)
 

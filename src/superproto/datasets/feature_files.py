@@ -6,7 +6,8 @@ import csv
 import os
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from superproto.datasets.safe_files.npz import read_npy, read_npz
 from superproto.errors import UserError
 from superproto.files import existing_file
 from superproto.samples.chunks import Array
+from superproto.samples.readers.parquet import check_parquet, read_whole, texts_of
 
 
 class Features(NamedTuple):
@@ -65,13 +67,22 @@ def is_number(text: str) -> bool:
     return True
 
 
-def is_header(row: list[str]) -> bool:
-    """Whether a CSV's first line names its columns: words, or a data frame's own numbers (0, 1, 2 or 1, 2, 3 ...)"""
-    if row[0].strip().lower() in ("", "id", "name", "class") or not all(is_number(cell) for cell in row[1:] or row):
+def is_header(row: list[str], following: Sequence[list[str]], path: Path) -> bool:
+    """Whether a CSV's first line names its columns: words, or a data frame's own numbers (0, 1, 2 or 1, 2, 3 ...).
+
+    A line of such numbers above lines of whole numbers could be either: it is refused.
+    """
+    if not all(is_number(cell) for cell in row[1:] or row):
         return True
-    counted = row if is_number(row[0]) else row[1:]
-    starts = ([str(number) for number in range(start, start + len(counted))] for start in (0, 1))
-    return len(counted) > 2 and counted in starts
+    counted = row if is_number(row[0]) and row[0].strip() else row[1:]
+    if len(counted) < 3 or not any(counted == [str(n + start) for n in range(len(counted))] for start in (0, 1)):
+        return row[0].strip().lower() in ("", "id") and len(counted) < len(row)
+    cells = [cell.strip() for line in following for cell in line[len(row) - len(counted) :]]
+    if counted is row and following and all(cell.lstrip("+-").isdecimal() for cell in cells):
+        raise UserError(
+            f"{path}: the first line, {','.join(row[:4])},..., may be names or numbers. Give the columns names."
+        )
+    return True
 
 
 def _npy(path: Path) -> Features:
@@ -99,7 +110,8 @@ def _csv(path: Path) -> Features:
     first = next(rows, None)
     if first is None:
         raise UserError(f"{path} is empty.")
-    header = is_header(first)
+    peeked = list(islice(rows, 100))
+    header, rows = is_header(first, peeked, path), chain(peeked, rows)
     start = next(rows, None) if header else first
     named = start is not None and (not is_number(start[0]) or (header and first[0].strip().lower() in ("", "id")))
     ids, table = [], []
@@ -117,25 +129,25 @@ def _csv(path: Path) -> Features:
 def _parquet(path: Path) -> Features:
     """Numeric columns, or one column of equally long lists; a column `id` or of text names the rows."""
     try:
-        import pyarrow.parquet
+        import pyarrow.parquet as pq
     except ImportError:
         raise UserError('Parquet files need pyarrow: pip install "superproto[frames]".') from None
     try:
-        table = pyarrow.parquet.read_table(path)
+        check_parquet(path)
+        kinds = {field.name: str(field.type) for field in pq.read_schema(path)}
+        texts = [name for name, kind in kinds.items() if name.lower() == "id" or "string" in kind]
+        table = read_whole(path, texts)
         # pandas keeps an index that is not 0, 1, 2, ... under such a name.
         kept = [name for name in table.column_names if not re.fullmatch(r"__index_level_\d+__", name)]
-        columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in kept}
-        names = [
-            name for name, column in columns.items() if name.lower() == "id" or isinstance(column[:1].tolist()[0], str)
-        ]
-        parts = [np.stack(c) if c.dtype == object else c for name, c in columns.items() if name not in names]
-        X = np.column_stack(parts)
-    except UserError:
-        raise
+        columns = [table.column(name).to_numpy(zero_copy_only=False) for name in kept if name not in texts]
+        X = np.column_stack([np.stack(column) if column.dtype == object else column for column in columns])
+        named = next((name for name in kept if name in texts), None)
+        return Features(X, None if named is None else texts_of(table.column(named), path.stat().st_size))
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
     except Exception as error:
         text = " ".join(str(error).split())[:100]
         raise UserError(f"{path} is not a Parquet file with a table of numbers ({text}).") from None
-    return Features(X, columns[names[0]].astype(str) if names else None)
 
 
 def _safetensors(path: Path) -> Features:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from superproto.datasets.feature_files import csv_rows, is_header, is_number, read_features
 from superproto.datasets.packs import Pack, write_pack
+from superproto.datasets.row_ids import match_ids
 from superproto.errors import UserError
 from superproto.files import PathLike, existing_file
 from superproto.samples.chunks import Array
@@ -52,7 +53,7 @@ def make_pack(
     described = read_classes(classes, several=several)
     samples = read_features(features)
     ids, names, parts = _read_labels(existing_file(labels))
-    order = _matched(ids, samples.ids, len(samples.X), Path(labels))
+    order = match_ids(ids, samples.ids, len(samples.X), Path(labels))
     pack = pack_arrays(
         samples.X,
         names[order],
@@ -61,7 +62,7 @@ def make_pack(
         split=parts[order],
         unseen=unseen,
         name=Path(output).stem,
-        ids=ids[order],
+        ids=ids[order] if samples.ids is None else samples.ids,
         attribute_names=described.attributes,
     )
     write_pack(output, pack)
@@ -114,6 +115,8 @@ def read_classes(path: PathLike, *, several: str = "average") -> Classes:
     for name, vector in rows:
         if len(vector) != width or not width:
             raise UserError(f"{path}: class '{name}' has {len(vector)} numbers, '{rows[0][0]}' has {width}.")
+        if not name.strip():
+            raise UserError(f"{path}: a class has no name. Give each class one; an empty label means: to be labeled.")
         vectors.setdefault(name, []).append(vector)
     if several == "average":
         table = np.array([np.mean(own, axis=0) for own in vectors.values()])
@@ -133,12 +136,10 @@ def read_classes(path: PathLike, *, several: str = "average") -> Classes:
 def read_labels(path: PathLike, names: Array, n_samples: int, known_ids: Array | None = None) -> Array:
     """(N,) a class name for each sample; None where it is asked for: no label, or split test.
 
-    By the samples' ids, where the features have some and the table speaks of them; else by row numbers, or in order.
+    :func:`superproto.datasets.row_ids.match_ids` says which line belongs to which sample.
     """
     ids, labels, parts = _read_labels(existing_file(path))
-    if known_ids is not None and _row_numbers(ids) is not None and not np.isin(known_ids, ids).any():
-        known_ids = None
-    order = _matched(ids, known_ids, n_samples, Path(path))
+    order = match_ids(ids, known_ids, n_samples, Path(path))
     numbers = _numbered(labels[order], names)
     known = (numbers >= 0) & (parts[order] != "test")
     found = np.full(n_samples, None, dtype=object)
@@ -148,7 +149,7 @@ def read_labels(path: PathLike, names: Array, n_samples: int, known_ids: Array |
 
 def _classes_csv(path: Path) -> tuple[list[tuple[str, list[float]]], list[str] | None]:
     lines = list(csv_rows(path))
-    header = lines.pop(0) if lines and len(lines[0]) > 1 and is_header(lines[0]) else None
+    header = lines.pop(0) if lines and len(lines[0]) > 1 and is_header(lines[0], lines[1:], path) else None
     for line in lines:
         wrong = next((cell for cell in line[1:] if not is_number(cell)), None)
         if wrong is not None:
@@ -183,6 +184,10 @@ def _classes_json(path: Path) -> tuple[list[tuple[str, list[float]]], list[str] 
 def _read_labels(path: Path) -> tuple[Array, Array, Array]:
     """ids, labels and splits, in the order of the file."""
     lines = [[cell.strip() for cell in line] for line in csv_rows(path)]
+    if lines and lines[0][0].lower() == "label" and [cell.lower() for cell in lines[0][1:]] in ([], ["split"]):
+        # A table without ids.
+        lines = [["", *line] for line in lines]
+        lines[0][0] = "id"
     if lines and [cell.lower() for cell in lines[0][:2]] == ["id", "label"]:
         extra = [cell.lower() for cell in lines.pop(0)[2:]]
         if extra not in ([], ["split"]):
@@ -194,33 +199,6 @@ def _read_labels(path: Path) -> tuple[Array, Array, Array]:
         raise UserError(f"{path}: each line is id,label or id,label,split; found {','.join(wrong)!r}.")
     table = np.array([[*line, ""][:3] for line in lines])
     return table[:, 0], table[:, 1], np.char.lower(table[:, 2])
-
-
-def _matched(ids: Array, known: Array | None, n: int, path: Path) -> Array:
-    """For each sample, its line among the labels: by name if the features have names, else by number, else in order."""
-    if len(ids) != n:
-        raise UserError(
-            f"{path} has {len(ids)} lines, features have {n} rows. Give one each; leave unknown labels empty."
-        )
-    values, counts = np.unique(ids, return_counts=True)
-    if len(values) < len(ids):
-        raise UserError(f"{path}: the id '{values[counts.argmax()]}' occurs {counts.max()} times.")
-    if known is not None:
-        line = {name: number for number, name in enumerate(ids.tolist())}
-        lost = next((name for name in known.tolist() if name not in line), None)
-        if lost is not None:
-            raise UserError(f"{path} has no line for the sample '{lost}'.")
-        return np.array([line[name] for name in known.tolist()])
-    numbers = _row_numbers(ids)
-    return np.arange(n) if numbers is None else np.argsort(numbers)
-
-
-def _row_numbers(ids: Array) -> Array | None:
-    """The ids as numbers from 0 or from 1, if that is what they are."""
-    if not len(ids) or not all(text.isdecimal() and len(text) < 16 for text in ids.tolist()):
-        return None
-    numbers = ids.astype(int)
-    return numbers if numbers.max() - numbers.min() == len(ids) - 1 and numbers.min() in (0, 1) else None
 
 
 def _numbered(labels: Array, names: Array) -> Array:

@@ -22,6 +22,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from superproto.errors import UserError
+from superproto.estimator.input_mistakes import check_alignment, check_samples
 from superproto.estimator.model_file import save_model
 from superproto.estimator.validation import Problem, check_problem, fingerprint
 from superproto.samples import kernels
@@ -29,6 +30,7 @@ from superproto.samples.centering import center_metric
 from superproto.samples.chunks import LARGEST, Array, ChunkedRows, add_up, chunk_length, gather, rows_at, rows_of
 from superproto.samples.readers import as_rows
 from superproto.samples.readers.device import back
+from superproto.samples.row_seal import inspect_and_seal, seal_of_rows, seal_text
 from superproto.samples.timing import span
 from superproto.samples.whitening import Metric, apply_metric, is_nonnegative, learn_metric
 
@@ -133,6 +135,7 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         return light
 
     def _check(self, X: Any, y: Any, semantics: Any, class_names: Any) -> tuple[Any, Problem]:
+        check_alignment(X, y, semantics)
         X = self._check_rows(X, reset=True)
         problem = check_problem(y, semantics, class_names, self.candidates)
         n_rows = rows_of(X).n_rows
@@ -171,10 +174,17 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
             return self._check_chunks(rows, reset)
         if getattr(X, "dtype", None) == np.dtype(object):
             _check_objects(X)
+        check_samples(X)
         X = validate_data(self, X, dtype=FLOATS, reset=reset)
+        if reset and self._is_kept():
+            self._row_seal = seal_of_rows(rows_of(X))
         size = kernels.extent(X)
         _check_size(size <= LARGEST, not reset or size > kernels.SMALLEST)
         return X
+
+    def _is_kept(self) -> bool:
+        """Whether a checkpoint is to know the samples again: then all of them are fingerprinted."""
+        return getattr(self, "checkpoint", None) is not None
 
     def _check_chunks(self, rows: ChunkedRows, reset: bool) -> ChunkedRows:
         """What ``validate_data`` does for arrays, in one pass over rows that are elsewhere."""
@@ -187,7 +197,12 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
             )
         if rows.n_rows == 0:
             raise UserError("Found array with 0 sample(s), while a minimum of 1 is required.")
-        wrong, useful, huge = add_up(rows.visit(kernels.inspect))
+        if reset and self._is_kept():
+            found = add_up(rows.visit(inspect_and_seal, np.arange(rows.n_rows)))
+            self._row_seal = seal_text(rows, found[3:])
+        else:
+            found = add_up(rows.visit(kernels.inspect))
+        wrong, useful, huge = found[:3]
         if wrong:
             raise UserError(f"Input X contains NaN or infinity ({int(wrong)} values). Drop or correct these rows.")
         _check_size(not huge, not reset or bool(useful))

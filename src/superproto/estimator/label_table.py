@@ -6,27 +6,27 @@ see how near it was to the threshold.
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import json
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from superproto.datasets import read_features
-from superproto.datasets.feature_files import Features
+from superproto.datasets.feature_files import Features, is_number
+from superproto.datasets.loading import read_source
 from superproto.datasets.safe_files.npz import map_npy
 from superproto.errors import UserError
 from superproto.estimator.base import confidence
 from superproto.files import write_whole
-from superproto.samples.chunks import Array, ChunkedRows, chunk_length, in_memory, rows_of
-from superproto.samples.readers import as_rows
-from superproto.samples.readers.on_disk import Window, ids_of, open_rows
+from superproto.samples.chunks import Array, chunk_length
+from superproto.samples.readers.on_disk import Window, open_rows
 
 COLUMNS = ("id", "label", "probability", "margin", "runner_up")
+_FORMULA = tuple("=+-@\t\r")
+_TO_QUOTE = re.compile('[,"\\r\\n\\x00]')
 
 
 class LabelChunk(NamedTuple):
@@ -59,10 +59,36 @@ def open_features(path: str | os.PathLike[str]) -> Features:
     return read_features(path)
 
 
-def label_rows(model: Any, X: Array, ids: Array | None = None, *, reject: bool = False) -> Iterator[LabelChunk]:
+def given_labels(path: str | os.PathLike[str], model: Any) -> Array | None:
+    """(N,) the labels that a data set gives for fitting, None where a row is asked about; None for plain features.
+
+    Only of a data set whose classes the model knows: the labels of another one say nothing about its answers.
+    """
+    if os.path.isdir(path) and Path(path).suffix.lower() in (".zarr", ".parquet"):
+        return None
+    if not os.path.isdir(path) and Path(path).suffix.lower() in (".npy", ".csv", ".parquet", ".safetensors", ".h5"):
+        return None
+    try:
+        pack = read_source(path)
+    except UserError:
+        return None
+    known = {str(name): name for name in model.classes_.tolist()}
+    names = [str(name) for name in pack.class_names.tolist()]
+    if not set(names) <= set(known):
+        return None
+    found = np.full(len(pack.features), None, dtype=object)
+    for row in pack.splits["trainval"].tolist():
+        found[row] = known[names[pack.labels[row]]]
+    return found
+
+
+def label_rows(
+    model: Any, X: Array, ids: Array | None = None, *, reject: bool = False, given: Array | None = None
+) -> Iterator[LabelChunk]:
     """The answers of a fitted model, a chunk of rows at a time; ``ids`` None: row numbers from 0.
 
-    probability: of the label, among the candidates; margin: the probability's lead over the runner-up's.
+    probability: of the label, among the candidates; margin: the probability's lead over the runner-up's. Where
+    ``given`` (N,) has a label and not None, it is kept: probability and margin are 1, and there is no runner-up.
     """
     if X.shape[1] != model.n_features_in_:
         raise UserError(f"The rows have {X.shape[1]} features, but the model was fitted with {model.n_features_in_}.")
@@ -74,7 +100,8 @@ def label_rows(model: Any, X: Array, ids: Array | None = None, *, reject: bool =
         if len(bad):
             raise UserError(f"Row {start + bad[0]} has NaN or infinity. Drop or correct it.")
         names = np.arange(start, start + len(part)).astype(str) if ids is None else ids[start : start + step]
-        yield _answers(model, part, names, threshold)
+        answers = _answers(model, part, names, threshold)
+        yield answers if given is None else _with_given(answers, given[start : start + step])
 
 
 def write_labels(
@@ -84,16 +111,19 @@ def write_labels(
     *,
     doubtful_first: bool = False,
     reject: bool = False,
+    safe: bool = True,
+    given: Array | None = None,
 ) -> LabelSummary:
     """Write the table (Parquet where the name ends so, else CSV), whole or not at all; rows in the order of the input,
-    or, with ``doubtful_first``, rejected ones first and then by growing margin."""
-    chunks = label_rows(model, features.X, features.ids, reject=reject)
+    or, with ``doubtful_first``, rejected ones first and then by growing margin. ``safe``: see :func:`csv_cell`;
+    ``given``: see :func:`label_rows`."""
+    chunks = label_rows(model, features.X, features.ids, reject=reject, given=given)
     if doubtful_first:
         chunks = iter([_by_uncertainty(list(chunks))])
     write = _write_parquet if Path(path).suffix.lower() == ".parquet" else _write_csv
     rows, rejected, total = 0, 0, 0.0
     with write_whole(path, text=write is _write_csv) as handle:
-        for lines in write(handle, chunks):
+        for lines in write(handle, chunks, safe):
             rows += len(lines.id)
             rejected += sum(label is None for label in lines.label)
             total += float(lines.probability.sum())
@@ -117,6 +147,14 @@ def _answers(model: Any, rows: Array, ids: Array, threshold: float) -> LabelChun
     return LabelChunk(ids, labels, top, top - np.where(several, probabilities[at, second], 0.0), runners)
 
 
+def _with_given(answers: LabelChunk, given: Array) -> LabelChunk:
+    known = np.array([label is not None for label in given], dtype=bool)
+    labels, runners = answers.label.copy(), answers.runner_up.copy()
+    labels[known], runners[known] = given[known], None
+    sure, lead = np.where(known, 1.0, answers.probability), np.where(known, 1.0, answers.margin)
+    return LabelChunk(answers.id, labels, sure, lead, runners)
+
+
 def _threshold(model: Any) -> float:
     learned = getattr(model, "rejection_", None)
     if not isinstance(learned, dict) or not isinstance(learned.get("threshold"), float):
@@ -134,16 +172,34 @@ def _by_uncertainty(chunks: list[LabelChunk]) -> LabelChunk:
     return LabelChunk(*(column[order] for column in whole))
 
 
-def _write_csv(handle: IO[str], chunks: Iterator[LabelChunk]) -> Iterator[LabelChunk]:
-    writer = csv.writer(handle, lineterminator="\n")
-    writer.writerow(COLUMNS)
+def _write_csv(handle: IO[str], chunks: Iterator[LabelChunk], safe: bool) -> Iterator[LabelChunk]:
+    handle.write(",".join(COLUMNS) + "\n")
     for lines in chunks:
         for name, label, probability, margin, runner in zip(*lines):
-            writer.writerow([name, label, f"{probability:.6f}", f"{margin:.6f}", runner])
+            texts = [csv_cell(value, safe) for value in (name, label, runner)]
+            handle.write(f"{texts[0]},{texts[1]},{probability:.6f},{margin:.6f},{texts[2]}\n")
         yield lines
 
 
-def _write_parquet(handle: IO[bytes], chunks: Iterator[LabelChunk]) -> Iterator[LabelChunk]:
+def csv_cell(value: Any, safe: bool = True) -> str:
+    """A name as a cell of a CSV file: quoted where it has to be; if ``safe``, one that a spreadsheet would compute is
+    preceded by an apostrophe."""
+    text = whole_text("" if value is None else str(value))
+    if safe and text[:1] in _FORMULA and not is_number(text):
+        text = f"'{text}"
+    return '"' + text.replace('"', '""') + '"' if _TO_QUOTE.search(text) or text != text.strip() else text
+
+
+def whole_text(text: str) -> str:
+    """The text with what UTF-8 cannot hold (halves of characters) spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _texts(column: Array) -> list[str | None]:
+    return [None if value is None else whole_text(str(value)) for value in column]
+
+
+def _write_parquet(handle: IO[bytes], chunks: Iterator[LabelChunk], safe: bool) -> Iterator[LabelChunk]:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -153,93 +209,11 @@ def _write_parquet(handle: IO[bytes], chunks: Iterator[LabelChunk]) -> Iterator[
     with pq.ParquetWriter(handle, pa.schema(list(zip(COLUMNS, kinds)))) as writer:
         for lines in chunks:
             columns = [
-                pa.array(column if kind == pa.float64() else [None if v is None else str(v) for v in column], kind)
+                pa.array(
+                    column if kind == pa.float64() else [None if v is None else whole_text(str(v)) for v in column],
+                    kind,
+                )
                 for column, kind in zip(lines, kinds)
             ]
-            writer.write_table(pa.table(columns, schema=writer.schema))
+            writer.write_table(pa.table(list(columns), schema=writer.schema))
             yield lines
-
-
-PART_ROWS = 2**18
-# Readers of Parquet folders pass over names that begin so.
-_MANIFEST = "_labels.json"
-
-
-class StreamSummary(NamedTuple):
-    """What a run did: all rows of the folder, and those that were there before."""
-
-    rows: int
-    found: int
-    parts: int
-
-
-def stream_labels(
-    model: Any,
-    X: Any,
-    folder: str | os.PathLike[str],
-    *,
-    reject: bool = False,
-    part_rows: int = PART_ROWS,
-    progress: Callable[[int, int], None] | None = None,
-) -> StreamSummary:
-    """Label every row of X (an array, or whatever a fit takes) into ``folder``/part-0000000.parquet and so on.
-
-    Columns are id (the row's number, or what a Parquet column ``id`` says), label, probability, margin, runner_up. The
-    same call goes on after a stop; a folder of other labels is refused. ``progress`` is told rows done and rows in all
-    after each part.
-    """
-    given = as_rows(X)
-    rows = rows_of(X) if given is None else given
-    if rows.n_columns != model.n_features_in_:
-        raise UserError(f"X has {rows.n_columns} features, but the model was fitted with {model.n_features_in_}.")
-    place = Path(folder)
-    _open_folder(place, _part_plan(model, rows, reject, part_rows))
-    found, starts = 0, range(0, rows.n_rows, part_rows)
-    for number, start in enumerate(starts):
-        stop, path = min(start + part_rows, rows.n_rows), place / f"part-{number:07d}.parquet"
-        if path.exists():
-            found += stop - start
-            continue
-        window = Features(Window(rows, start, stop), _row_ids(rows, start, stop))  # type: ignore[arg-type]
-        write_labels(path, model, window, reject=reject)
-        if progress is not None:
-            progress(stop, rows.n_rows)
-    return StreamSummary(rows.n_rows, found, len(starts))
-
-
-def _row_ids(rows: ChunkedRows, start: int, stop: int) -> Array:
-    found = ids_of(rows, start, stop)
-    return np.arange(start, stop).astype(str) if found is None else found
-
-
-def _part_plan(model: Any, rows: ChunkedRows, reject: bool, part_rows: int) -> dict[str, Any]:
-    """What decides the folder's content, as far as it can be told without reading all rows."""
-    seal = hashlib.sha256(repr(sorted(map(str, model.classes_.tolist()))).encode())
-    for name, value in sorted(vars(model).items()):
-        if isinstance(value, np.ndarray) and name.endswith("_") and value.dtype.kind in "fiub":
-            seal.update(f"\n{name} {value.dtype.str} {value.shape}\n".encode())
-            seal.update(np.ascontiguousarray(value).tobytes())
-    sample = rows.select(np.arange(0, rows.n_rows, max(1, rows.n_rows // 20)))
-    seal.update(np.ascontiguousarray(in_memory(sample)).tobytes())
-    return {"rows": rows.n_rows, "part_rows": part_rows, "reject": reject, "seal": seal.hexdigest()}
-
-
-def _open_folder(place: Path, plan: dict[str, Any]) -> None:
-    """Mark a new folder with the plan of its parts, or check that an existing one has the same plan."""
-    manifest = place / _MANIFEST
-    if manifest.exists():
-        try:
-            same = json.loads(manifest.read_text(encoding="utf-8")) == plan
-        except ValueError:
-            same = False
-        if not same:
-            raise UserError(f"{place} holds labels of another model or other rows. Give another folder.")
-        for begun in place.glob(".part-*.parquet.*.part"):
-            # A run that was killed left it half written.
-            begun.unlink(missing_ok=True)
-        return
-    if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise UserError(f"{place} exists and is no folder of labels. Give another name.")
-    place.mkdir(exist_ok=True)
-    with write_whole(manifest, text=True) as handle:
-        json.dump(plan, handle)

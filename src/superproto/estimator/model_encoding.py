@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from superproto.errors import UserError
+from superproto.files import check_expansion
 from superproto.samples.chunks import Array
 from superproto.samples.whitening import Metric
 
@@ -115,6 +116,9 @@ class Decoder:
             raise UserError(f"{next(iter(spec))!r} is no kind of value.")
         return readers[kind](spec)
 
+    def _check_room(self, claimed: int) -> None:
+        check_expansion(claimed, sum(tensor.nbytes for tensor in self._tensors.values()))
+
     def _tensor(self, name: Any) -> Array:
         if not isinstance(name, str) or name not in self._tensors:
             raise UserError(f"it has no tensor {str(name)[:40]!r}.")
@@ -146,13 +150,19 @@ class Decoder:
         rows = self._tensor(spec["classes"])
         if rows.dtype != np.int64 or (rows.size and (rows.min() < 0 or rows.max() >= len(self.classes))):
             raise UserError("it gives a class that it does not have.")
+        self._check_room(rows.size * self.classes.dtype.itemsize)
         return self.classes[rows]
 
     def _sparse(self, spec: dict[str, Any]) -> Any:
         from scipy import sparse
 
         data, indices, indptr = (self.decode(part) for part in self._sequence(spec["sparse"]))
-        matrix = sparse.csr_matrix((data, indices, indptr), shape=tuple(int(size) for size in spec["shape"]))
+        shape = tuple(int(size) for size in self._sequence(spec["shape"]))
+        if len(shape) != 2 or shape[1] > max(
+            (len(self.classes), *(max(t.shape, default=0) for t in self._tensors.values()))
+        ):
+            raise UserError(f"a sparse table claims the shape {shape}.")
+        matrix = sparse.csr_matrix((data, indices, indptr), shape=shape)
         matrix.check_format(full_check=True)
         return matrix
 

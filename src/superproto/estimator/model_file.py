@@ -174,7 +174,8 @@ def _rebuilt(header: Mapping[str, Any], tensors: Mapping[str, Array], find_metho
 def _try_out(model: Any, tensors: Mapping[str, Array]) -> None:
     """Ask for two labels: shapes that do not fit each other are found here and not in the middle of somebody's work."""
     columns, classes = getattr(model, "n_features_in_", None), model.classes_
-    if not isinstance(columns, int) or not any(columns in array.shape for array in tensors.values()):
+    # An array without entries may claim any shape.
+    if type(columns) is not int or not any(array.size and columns in array.shape for array in tensors.values()):
         raise UserError(f"its number of features is {columns!r}.")
     if not isinstance(classes, np.ndarray) or classes.ndim != 1 or not classes.size:
         raise UserError("it has no classes.")
@@ -185,6 +186,7 @@ def _try_out(model: Any, tensors: Mapping[str, Array]) -> None:
             raise UserError(f"a mask over its {len(classes)} classes has another shape.")
     if not model.allowed_.any():
         raise UserError("no class may be given to a sample.")
+    _check_pool(model)
     rows = np.random.default_rng(0).standard_normal((2, columns)).astype(np.float32)
     if hasattr(model, "feature_names_in_") and len(model.feature_names_in_) != columns:
         raise UserError(f"it has {len(model.feature_names_in_)} feature names for {columns} features.")
@@ -193,6 +195,13 @@ def _try_out(model: Any, tensors: Mapping[str, Array]) -> None:
         probabilities = model.predict_proba(rows)
     if probabilities.shape != (2, len(classes)) or not np.isfinite(probabilities).all():
         raise UserError("it gives no probabilities.")
+
+
+def _check_pool(model: Any) -> None:
+    """What a model remembers of its pool (``pool_...``) belongs to the same rows; two labels would not show it."""
+    parts = {key: value for key, value in vars(model).items() if key.startswith("pool_") and hasattr(value, "shape")}
+    if len({value.shape[0] for value in parts.values() if len(value.shape)}) > 1:
+        raise UserError(f"{' and '.join(sorted(parts))} have other lengths.")
 
 
 def _class_name(home: Any) -> str | None:

@@ -58,6 +58,7 @@ def check_problem(
     raw = _as_column(labels)
     if semantics is None:
         codes, names = _encode_without_semantics(raw)
+        _check_nothing_is_missing(codes, names, class_names, candidates)
         table = np.eye(len(names))
     else:
         table, names = _read_semantics(semantics, class_names)
@@ -155,6 +156,18 @@ def _encode_without_semantics(column: NDArray[Any]) -> tuple[NDArray[np.int64], 
     codes = np.full(len(column), UNLABELED, dtype=np.int64)
     codes[~missing] = inverse
     return codes, names
+
+
+def _check_nothing_is_missing(codes: Any, names: Any, class_names: Sequence[Any] | None, candidates: Any) -> None:
+    """Without descriptions there are no unseen classes: whoever asks for them has forgotten semantics."""
+    extra = [name for name in class_names if name not in names.tolist()] if class_names is not None else []
+    if extra:
+        raise UserError(f"class_names has {extra[0]!r}, which y has not, and semantics is None. Give semantics=.")
+    if isinstance(candidates, str) and candidates == "unseen" and (codes == UNLABELED).any():
+        raise UserError(
+            f"y has {int((codes == UNLABELED).sum())} samples to be labeled, but semantics is None, so there is no "
+            'unseen class. Give semantics=, one row per class; or candidates="all" to label them with the classes of y.'
+        )
 
 
 def _read_semantics(semantics: Any, class_names: Sequence[Any] | None) -> tuple[NDArray[np.float64], NDArray[Any]]:

@@ -46,7 +46,7 @@ class WithinClassWhitening(TransformerMixin, BaseEstimator):
         X = validate_data(self, X, dtype=[np.float64, np.float32, np.float16])
         if self.shrinkage is not None and not self.shrinkage >= 0:
             raise UserError(f"shrinkage is {self.shrinkage}, but it must be at least 0.")
-        problem = check_problem(np.zeros(len(X), dtype=int) if y is None else y)
+        problem = check_problem(np.zeros(len(X), dtype=int) if y is None else y, candidates="all")
         self.metric_ = learn_metric(ArrayRows(X), problem.labels, problem.n_classes, self.shrinkage)
         return self
 

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superproto.baselines.registry import make_model, parameters_of
+from superproto.baselines.registry import parameters_of
 from superproto.datasets.task import Task
 from superproto.errors import UserError
 from superproto.evaluation.bootstrap import Difference, bootstrap_interval, paired_difference
+from superproto.evaluation.own_methods import method_for, pool_answers, row_answers
 from superproto.metrics import ausuc, expected_calibration_error, generalized_scores, per_class_accuracy, top_k_accuracy
 from superproto.samples.chunks import Array
 from superproto.samples.timing import measured, span
@@ -77,7 +78,7 @@ class Evaluation:
 
 def evaluate(
     task: Task,
-    method: str = "hpl",
+    method: Any = "hpl",
     params: Mapping[str, Any] | None = None,
     *,
     seed: int = 0,
@@ -85,15 +86,18 @@ def evaluate(
     chosen: str | None = None,
     constants: Mapping[str, Any] | None = None,
 ) -> Evaluation:
-    """Run a method of `superproto.baselines.registry.METHODS` on a task and score its answers.
+    """Run a method on a task and score its answers.
 
-    ``constants``: hand-set numbers of HPL, for an ablation.
+    ``method``: a key of `superproto.baselines.registry.METHODS`, ``"package.module:Class"``, or an estimator, of which
+    an unfitted copy is used; see :mod:`superproto.evaluation.own_methods` for what it must have. ``constants``:
+    hand-set numbers of HPL, for an ablation.
 
     >>> from superproto.datasets import digits
     >>> evaluate(digits(), "prototypes").scores["per_class_accuracy"] > 0.5
     True
     """
-    model = make_model(method, params, candidates=task.candidates, seed=seed, constants=constants)
+    model = method_for(method, params, candidates=task.candidates, seed=seed, constants=constants)
+    method = method if isinstance(method, str) else type(method).__name__
     _check_truth_is_known(task)
     if inductive and not task.is_inductive:
         task = task.inductive()
@@ -107,7 +111,7 @@ def evaluate(
     return Evaluation(
         task=task,
         method=method,
-        params=parameters_of(model),
+        params=parameters_of(model) if hasattr(model, "get_params") else {},
         chosen=chosen or ("given" if params else "defaults"),
         seed=seed,
         scores=scores,
@@ -123,15 +127,11 @@ def answer(model: Any, task: Task) -> Answers:
     with span("fit"):
         model.fit(task.X, task.y, semantics=task.semantics)
     with span("predict"):
-        pool = task.X[task.asked]
         parts = []
-        if len(pool):
-            doubt = model.label_distributions_[task.asked]
-            doubt = doubt.toarray() if hasattr(doubt, "toarray") else doubt
-            parts.append((model.transduction_[task.asked], model.decision_function(pool), doubt))
+        if task.asked.any():
+            parts.append(pool_answers(model, task.X, task.asked, len(task.semantics)))
         if len(task.later):
-            later = task.later
-            parts.append((model.predict(later), model.decision_function(later), model.predict_proba(later)))
+            parts.append(row_answers(model, task.later, len(task.semantics)))
         return Answers(*(np.concatenate(column) for column in zip(*parts)))
 
 

@@ -64,6 +64,9 @@ def learn_rejection(model: Any, task: Task, *, seed: int = 0) -> Rejection:
 def _unfitted_copy(model: Any) -> Any:
     """The same method unfitted; a model that it went on from knows the withheld classes, so it starts afresh."""
     twin = clone(model)
+    if "checkpoint" in twin.get_params(deep=False):
+        # The file is the first fit's: another fit must neither read nor replace it.
+        twin.set_params(checkpoint=None)
     return twin.set_params(init="means") if hasattr(getattr(twin, "init", None), "fit") else twin
 
 

@@ -1,7 +1,8 @@
 """KEEP what a fit has reached: one file, replaced whole after each outer iteration, from which the same fit goes on.
 
 The file holds the solver's state bit for bit, so a resumed fit ends where an uninterrupted one does. It knows which fit
-it belongs to: data, descriptions and parameters; only how long to iterate may change.
+it belongs to: data (a fingerprint of all rows), descriptions and parameters; only how long to iterate may change. A
+seal over the content shows damage.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from superproto.errors import UserError
+from superproto.estimator.model_file import seal_of
 from superproto.files import write_whole
 from superproto.hpl.objective.state import Continuation, State
 from superproto.hpl.solver import SolverProgress
@@ -22,6 +24,12 @@ from superproto.hpl.solver import SolverProgress
 _KEY = "superproto-checkpoint"
 _FIELDS = (*(name for name in State._fields if name != "continuation"), *Continuation._fields)
 _FREE = ("max_iter", "tol", "verbose", "callback", "checkpoint")
+
+
+class LastingPath(str):
+    """The path of a checkpoint that the end of the fit does not remove: its owner does, once the model is saved."""
+
+    __slots__ = ()
 
 
 class Checkpoint:
@@ -33,6 +41,7 @@ class Checkpoint:
 
     def __init__(self, path: str | os.PathLike[str] | None, owner: str) -> None:
         self.path = None if path is None else Path(path)
+        self.lasting = isinstance(path, LastingPath)
         self.owner = owner
         self.progress = self.read()
 
@@ -54,17 +63,21 @@ class Checkpoint:
             return None
         try:
             with safe_open(self.path, framework="numpy") as file:
-                owner = (file.metadata() or {}).get(_KEY)
+                owner, _, seal = (file.metadata() or {}).get(_KEY, "").partition(" ")
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         except (SafetensorError, OSError, ValueError, TypeError, KeyError) as error:
             raise UserError(f"{self.path} is no checkpoint, or not a whole one ({error}). Give another name.") from None
+        if not owner:
+            raise UserError(f"{self.path} is a safetensors file, but no checkpoint. Give another name.")
         if owner != self.owner:
             raise UserError(
                 f"{self.path} is the checkpoint of another fit: other data, descriptions or parameters. "
                 "Delete it, or give checkpoint= another name."
             )
-        if {f"state.{name}" for name in _FIELDS} - set(arrays):
+        if not seal or {f"state.{name}" for name in _FIELDS} - set(arrays):
             raise UserError(f"{self.path} is the checkpoint of another version of superproto. Delete it.")
+        if seal != seal_of(owner, arrays):
+            raise UserError(f"{self.path} was altered or damaged: its content does not match its seal. Delete it.")
         return _progress(arrays)
 
     def write(self, progress: SolverProgress) -> None:
@@ -72,18 +85,20 @@ class Checkpoint:
         from safetensors.numpy import save
 
         assert self.path is not None
+        arrays = _arrays(progress)
+        content = save(arrays, {_KEY: f"{self.owner} {seal_of(self.owner, arrays)}"})
         with write_whole(self.path) as handle:
-            handle.write(save(_arrays(progress), {_KEY: self.owner}))
+            handle.write(content)
 
     def remove(self) -> None:
         """The fit is over: a next one starts afresh."""
-        if self.path is not None:
+        if self.path is not None and not self.lasting:
             self.path.unlink(missing_ok=True)
 
 
 def signature(model: Any, init: Any) -> str:
     """sha256 of the data that a model was given, of the parameters that decide its fit, and of what it starts from."""
-    seal = hashlib.sha256(model.data_hash_.encode())
+    seal = hashlib.sha256(f"{model.data_hash_} {getattr(model, '_row_seal', '')}".encode())
     for name, value in sorted({**model.get_params(deep=False), "init": init}.items()):
         if name not in _FREE:
             seal.update(f"\n{name} ".encode())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -28,11 +29,11 @@ from superproto.reporting.charts.pictures import Picture, picture_grid
 from superproto.reporting.model_figures import mean_and_deviation
 from superproto.reporting.page import Page
 from superproto.reporting.table import Table
+from superproto.reporting.worker_processes import map_in_processes
 from superproto.samples.chunks import Array
 from superproto.samples.whitening import apply_metric
 
 UNSEEN = (3, 6, 7)
-_BATCH = 8
 # The darkest pixel of the data set.
 _INK = 16.0
 _SHOWN = 40
@@ -113,17 +114,8 @@ def answers(model: HPL, task: Task) -> Array:
 
 def every_choice(task: Task, jobs: int = 1, tick: Callable[[int], None] | None = None) -> list[Choice]:
     """Both accuracies for every choice of as many unseen digits as the task has; the samples are read once."""
-    from joblib import Parallel, delayed
-
     choices = list(combinations(range(10), len(task.unseen_classes)))
-    done: list[Choice] = []
-    with Parallel(n_jobs=jobs) as pool:
-        for start in range(0, len(choices), _BATCH):
-            batch = choices[start : start + _BATCH]
-            done += pool(delayed(try_choice)(task, unseen) for unseen in batch)
-            if tick is not None:
-                tick(len(batch))
-    return done
+    return map_in_processes(partial(try_choice, task), choices, jobs, tick)
 
 
 def try_choice(task: Task, unseen: tuple[int, ...]) -> Choice:

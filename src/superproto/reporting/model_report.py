@@ -10,6 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from superproto.datasets.task import Task
+from superproto.errors import UserError
 from superproto.estimator.calibration import label_uncertainty
 from superproto.evaluation.diagnostics import class_tree, confused_pairs, readable, super_prototypes
 from superproto.hpl.user_warnings import LOST
@@ -61,7 +62,7 @@ def summarize_model(
         "numbers": _numbers(model, task, answers),
         "shares": _shares(model, names, answers),
         "descriptions": _descriptions(model, names) if np.any(getattr(model, "class_doubt_", 0)) else None,
-        "codes": _codes(model, names, attribute_names) if hasattr(model, "codes_") else None,
+        "codes": _codes(model, names, attribute_names) if hasattr(model, "semantic_super_prototypes_") else None,
         "objective": _objective(model) if len(getattr(model, "objective_", ())) > 1 else None,
         "parameters": _parameters(model, tuned),
         "samples": None if task is None or answers is None else _samples(model, task, answers, names, images),
@@ -180,12 +181,20 @@ def _nearest(model: Any, task: Task, answers: Array, names: list[str], images: P
         listed = ", ".join(called[i] for i in members) or "no sample"
         rows.append([names[c], TableCell((listed,), wrap=True)])
         if images is not None and paths is not None:
-            drawn[names[c]] = _photographs([images / paths[i] for i in members], [called[i] for i in members])
+            drawn[names[c]] = _photographs([inside(images, paths[i]) for i in members], [called[i] for i in members])
     return {
         "n_classes": len(targets),
         "table": Table(["class", "samples"], rows, text_columns=2),
         "grid": _grid({name: photographs for name, photographs in drawn.items() if photographs}),
     }
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The file of that name in the folder; names are data, and must not lead to another place."""
+    path = folder / name
+    if Path(name).is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
+        raise UserError(f"the image path '{name}' leads out of {folder}. Give paths inside the folder of --images.")
+    return path
 
 
 def _photographs(paths: list[Path], called: list[str]) -> list[Picture]:

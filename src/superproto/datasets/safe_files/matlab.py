@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superproto.errors import UserError
-from superproto.files import existing_file, expansion_limit
+from superproto.files import check_expansion, existing_file, expansion_limit
 from superproto.samples.chunks import Array
+from superproto.samples.readers.hdf5 import check_own
 
 _STORED = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 _TEXT = {2: "latin-1", 4: "utf-16", 16: "utf-8", 17: "utf-16", 18: "utf-32"}
@@ -171,11 +172,9 @@ def _read_version_73(path: Path, wanted: Collection[str]) -> dict[str, Array]:
         inside = [name for name in wanted if isinstance(file.get(name, getlink=True), h5py.HardLink)]
         sets = {name: file[name] for name in inside if isinstance(file[name], h5py.Dataset)}
         for name, found in sets.items():
-            if found.external or found.is_virtual:
-                raise UserError(f"'{name}' is stored in another file. Give one that holds its own data.")
+            check_own(found, name)
         total = sum(math.prod(found.shape or ()) * found.dtype.itemsize for found in sets.values())
-        if total > limit:
-            raise UserError(f"its variables claim {total / 2**30:.1f} GiB, as in a zip bomb. Nothing was read.")
+        check_expansion(total, path.stat().st_size)
         return {name: _hdf5_value(file, found, name, limit) for name, found in sets.items()}
 
 

@@ -16,7 +16,7 @@ from typing import IO, Any, Literal, NamedTuple
 import numpy as np
 
 from superproto.errors import UserError
-from superproto.files import existing_file, expansion_limit
+from superproto.files import check_expansion, existing_file
 from superproto.samples.chunks import Array
 
 _KINDS = "biufUS"
@@ -44,7 +44,7 @@ def read_npz(path: Path, wanted: Collection[str] | None = None) -> dict[str, Arr
             members = {i.filename.removesuffix(".npy"): i for i in archive.infolist() if i.filename.endswith(".npy")}
             headers = {name: _member_header(archive, info, name) for name, info in members.items()}
             names = [name for name in members if wanted is None or name in wanted]
-            _check_size(sum(headers[name].bytes for name in names), path)
+            check_expansion(sum(headers[name].bytes for name in names), path.stat().st_size)
             return {name: _member(archive, members[name], headers[name]) for name in names}
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
@@ -118,12 +118,6 @@ def _header(handle: IO[bytes], name: str) -> _Header:
 def _check_length(header: _Header, there: int, name: str) -> None:
     if header.bytes != there:
         raise UserError(f"'{name}' declares shape {header.shape}, {header.bytes} bytes, but {there} follow. Truncated?")
-
-
-def _check_size(total: int, path: Path) -> None:
-    size = path.stat().st_size
-    if total > expansion_limit(size):
-        raise UserError(f"{size} bytes unfold to {total / 2**30:.1f} GiB, as in a zip bomb. Nothing was read.")
 
 
 def _content(handle: IO[bytes], header: _Header) -> Array:

@@ -88,6 +88,10 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
+# A photograph of a large camera; what claims more is not decoded.
+_MOST_PIXELS = 120_000_000
+
+
 def thumbnail(path: Path, size: int = 96) -> str | None:
     """The picture's middle square as a small JPEG's data URI; None where the file is missing or is no picture."""
     try:
@@ -96,8 +100,11 @@ def thumbnail(path: Path, size: int = 96) -> str | None:
         raise UserError('Pictures need Pillow. Install it with: pip install "superproto[images]"') from None
     try:
         with Image.open(path) as picture:
+            if picture.width * picture.height > _MOST_PIXELS:
+                return None
+            picture.draft("RGB", (4 * size, 4 * size))
             small = ImageOps.fit(picture.convert("RGB"), (size, size))
-    except (OSError, ValueError, Image.DecompressionBombError):
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning):
         return None
     content = io.BytesIO()
     small.save(content, "JPEG", quality=70)

@@ -67,6 +67,13 @@ def _of_slices(X: Any) -> ChunkedRows:
     return ChunkRows(Sliced(X))
 
 
+def _of_zarr(X: Any) -> ChunkedRows:
+    from superproto.samples.readers.zarr_folders import check_opened
+
+    check_opened(X)
+    return _of_slices(X)
+
+
 def _of_arrow(X: Any) -> ChunkedRows:
     from superproto.samples.readers.on_disk import ChunkRows, Repeated
     from superproto.samples.readers.parquet import Parquet, feature_columns, matrix_of
@@ -84,7 +91,7 @@ def _of_device(X: Any) -> ChunkedRows:
 
 _OPENERS = {
     "dask": _of_dask,
-    "zarr": _of_slices,
+    "zarr": _of_zarr,
     "h5py": _of_slices,
     "pyarrow": _of_arrow,
     "torch": _of_device,

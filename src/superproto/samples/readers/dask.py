@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from superproto.samples.chunks import Array, ChunkedRows, chunk_length, unreadab
 from superproto.samples.readers.on_disk import ChunkRows, Sliced, Source, open_rows
 
 ATTEMPTS = 3
+# A scheduler that is away for so long is dead.
+SCHEDULER_SECONDS = 5.0
 FAN_IN = 8
 
 
@@ -42,10 +45,12 @@ def delayed_rows(readers: Sequence[Any], lengths: Sequence[int], n_columns: int,
 
 @contextmanager
 def connect(address: str | None = None, n_workers: int = 2) -> Iterator[Any]:
-    """A client of the scheduler at an address, or of a local cluster that lasts as long as the block."""
+    """A client of the scheduler at an address, or of a local cluster that lasts as long as the block.
+
+    The local cluster is threads of this process, which listen on no port: whoever reaches a scheduler can run code.
+    """
     try:
-        import dask
-        from distributed import Client, LocalCluster
+        from distributed import Client
     except ImportError:
         raise UserError('A cluster needs Dask: pip install "superproto[scale]".') from None
     if address is not None:
@@ -56,11 +61,27 @@ def connect(address: str | None = None, n_workers: int = 2) -> Iterator[Any]:
         with client:
             yield client
         return
-    # On one machine a worker that does not answer soon is dead.
-    with dask.config.set({"distributed.comm.timeouts.connect": "5s"}):
-        local = LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
-        with local, Client(local) as client:
-            yield client
+    with local_cluster(n_workers) as cluster, Client(cluster) as client:
+        yield client
+
+
+def local_cluster(n_workers: int) -> Any:
+    """A scheduler and workers in this process, without any port, not even for HTTP."""
+    from distributed import Scheduler, SpecCluster, Worker
+
+    def without_http(self: Any, routes: Any, *_: Any, **__: Any) -> None:
+        from distributed.http.routing import RoutingApplication
+        from tornado.httpserver import HTTPServer
+
+        self.http_application = RoutingApplication(routes)
+        self.http_server = HTTPServer(self.http_application)
+        self.http_server.address, self.http_server.port = "", 0
+
+    scheduler = type("PortlessScheduler", (Scheduler,), {"start_http_server": without_http})
+    worker = type("PortlessWorker", (Worker,), {"start_http_server": without_http})
+    inside = {"protocol": "inproc://", "dashboard": False}
+    workers = {name: {"cls": worker, "options": {**inside, "nthreads": 1}} for name in range(n_workers)}
+    return SpecCluster(workers=workers, scheduler={"cls": scheduler, "options": inside})
 
 
 @contextmanager
@@ -115,6 +136,41 @@ def current_client() -> Any:
         return None
 
 
+def answered(client: Any, futures: Any) -> Any:
+    """What futures hold once they are done; an error within seconds when the scheduler is gone."""
+    from concurrent.futures import CancelledError
+
+    from distributed import TimeoutError, wait
+
+    address = getattr(client.scheduler, "address", "?")
+    away_since: float | None = None
+    while True:
+        try:
+            wait(futures, timeout=1)
+            return client.gather(futures)
+        except TimeoutError:
+            now = monotonic()
+            away_since = None if _is_connected(client) else away_since or now
+            if away_since is not None and now - away_since > SCHEDULER_SECONDS:
+                raise _gone(address) from None
+        except CancelledError:
+            if not _is_connected(client):
+                raise _gone(address) from None
+            raise
+
+
+def _is_connected(client: Any) -> bool:
+    link = client.scheduler_comm
+    return client.status == "running" and link is not None and not link.comm.closed()
+
+
+def _gone(address: str) -> UserError:
+    return UserError(
+        f"The Dask scheduler at {address} no longer answers. Start it and its workers again; a fit with checkpoint= "
+        "goes on from its last iteration."
+    )
+
+
 class Delayed:
     """Chunks that Dask knows how to read."""
 
@@ -160,7 +216,9 @@ class ClusterRows(ChunkRows):
         for number, _, _ in self.parts():
             start, stop = int(self.edges[number]), int(self.edges[number + 1])
             try:
-                shape = client.compute(delayed(np.shape)(self.source.readers[number])).result()
+                shape = answered(client, client.compute(delayed(np.shape)(self.source.readers[number])))
+            except UserError as gone:
+                return gone
             except Exception as cause:
                 return unreadable(number, start, stop, cause)
             if tuple(shape) != (stop - start, self.n_columns):
@@ -182,7 +240,7 @@ class _Visit:
 
     def __next__(self) -> tuple[Any, ...]:
         if self._found is None:
-            self._found = iter(self._persistently(lambda client, tasks: client.gather(client.compute(tasks))))
+            self._found = iter(self._persistently(lambda client, tasks: answered(client, client.compute(tasks))))
         return next(self._found)
 
     def gather(self, concatenated: int) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
@@ -195,7 +253,7 @@ class _Visit:
             level = [merge([task], concatenated) for task in tasks]
             while len(level) > 1:
                 level = [merge(level[at : at + FAN_IN], concatenated) for at in range(0, len(level), FAN_IN)]
-            return client.compute(level[0]).result()
+            return answered(client, client.compute(level[0]))
 
         found = self._persistently(reduce)
         return tuple(found[:concatenated]), tuple(found[concatenated:])

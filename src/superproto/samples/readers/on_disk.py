@@ -14,7 +14,9 @@ from numpy.typing import DTypeLike
 
 from superproto.errors import UserError
 from superproto.samples.chunks import Array, ArrayRows, ChunkedRows, chunk_length, in_memory, unreadable, working_dtype
-from superproto.samples.readers.parquet import Parquet
+from superproto.samples.readers.hdf5 import check_stored, own_datasets
+from superproto.samples.readers.parquet import Parquet, open_dataset
+from superproto.samples.readers.zarr_folders import check_chunks, zarr_arrays
 
 
 class Source(Protocol):
@@ -191,19 +193,23 @@ def _npy(place: Path) -> ChunkedRows:
 
 
 def _zarr(place: Path) -> ChunkedRows:
-    found = _package("zarr").open(str(place), mode="r")
-    return ChunkRows(Sliced(found if hasattr(found, "shape") else _table(dict(found.arrays()))))
+    package = _package("zarr")
+    arrays = zarr_arrays(place)
+    chosen = arrays[""] if "" in arrays else _table(arrays)
+    check_chunks(checked_table(chosen))
+    return ChunkRows(Sliced(package.open_array(str(chosen.place), mode="r")))
 
 
 def _hdf5(place: Path) -> ChunkedRows:
-    return ChunkRows(Sliced(_table(dict(_package("h5py").File(place, "r").items()))))
+    file = _package("h5py").File(place, "r")
+    found = _table(own_datasets(file))
+    check_stored(found, place.stat().st_size)
+    return ChunkRows(Sliced(found))
 
 
 def _parquet(place: Path) -> ChunkedRows:
-    dataset = _package("pyarrow.dataset").dataset(str(place), format="parquet")
-    if not dataset.files:
-        raise UserError("it has no Parquet file. Check the path.")
-    return ChunkRows(Parquet(dataset))
+    _package("pyarrow.dataset")
+    return ChunkRows(Parquet(open_dataset(place)))
 
 
 _OPENERS = {".npy": _npy, ".zarr": _zarr, ".h5": _hdf5, ".hdf5": _hdf5, ".parquet": _parquet}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from superproto.errors import UserError
+from superproto.files import check_expansion
 from superproto.samples.chunks import Array, chunk_length, working_dtype
 
 
@@ -15,6 +18,7 @@ class Parquet:
     """Every column a number, or one column of fixed-size lists; a column ``id`` names the rows and is no feature."""
 
     def __init__(self, dataset: Any) -> None:
+        self.stored = sum(Path(file).stat().st_size for file in getattr(dataset, "files", ()) if Path(file).is_file())
         self.columns, self.id_column = feature_columns(dataset.schema)
         self.fragments = [group for fragment in dataset.get_fragments() for group in fragment.split_by_row_group()]
         head = matrix_of(dataset.head(1, columns=self.columns))
@@ -48,10 +52,88 @@ class Parquet:
         found, edge = [], 0
         for fragment, n in zip(self.fragments, self.sizes):
             if edge < stop and start < edge + n:
-                column = fragment.to_table(columns=[self.id_column]).column(0).to_pylist()
-                found += column[max(0, start - edge) : stop - edge]
+                column = fragment.to_table(columns=[self.id_column]).column(0)
+                found.append(texts_of(column[max(0, start - edge) : stop - edge], self.stored))
             edge += n
-        return np.array([str(name) for name in found])
+        return np.concatenate(found) if found else np.zeros(0, dtype=str)
+
+
+def check_parquet(path: Path) -> None:
+    """Refuse extension types that old versions of pyarrow unpickle, and claims that the file is too small for."""
+    import pyarrow.parquet as pq
+
+    footer = pq.read_metadata(path)
+    described = (footer.metadata or {}).get(b"ARROW:schema", b"")
+    try:
+        plain = base64.b64decode(described)
+    except ValueError:
+        raise UserError(f"{path.name} has an Arrow schema that is not readable. Is it complete?") from None
+    if b"py_extension_type" in plain or b"py_extension_type" in described:
+        raise UserError(f"{path.name} has a column of Python objects, which can run code. Write numbers and texts.")
+    # Not by column: pyarrow ends the process on some damaged descriptions of a column.
+    rows = max(footer.num_rows, sum(footer.row_group(group).num_rows for group in range(footer.num_row_groups)))
+    check_expansion(rows * sum(_bytes_of(field.type) for field in footer.schema.to_arrow_schema()), path.stat().st_size)
+
+
+def _bytes_of(kind: Any) -> int:
+    """What a row takes in a column of numbers or of fixed-size lists; 0 where that is known only when it is read."""
+    import pyarrow as pa
+
+    if pa.types.is_fixed_size_list(kind):
+        return int(kind.list_size) * _bytes_of(kind.value_type)
+    return max(1, kind.bit_width // 8) if pa.types.is_primitive(kind) else 0
+
+
+def read_whole(path: Path, dictionaries: list[str]) -> Any:
+    """The file as an Arrow table, read piece by piece and given up when it grows beyond what the file can hold."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file, parts, size = pq.ParquetFile(path, read_dictionary=dictionaries), [], 0
+    for batch in file.iter_batches(batch_size=4096, use_threads=False):
+        size += batch.nbytes
+        check_expansion(size, path.stat().st_size)
+        parts.append(batch)
+    return pa.Table.from_batches(parts, schema=parts[0].schema if parts else file.schema_arrow)
+
+
+def open_dataset(place: Path) -> Any:
+    """The Arrow data set of a file or folder, checked file by file; names of rows stay dictionaries until measured."""
+    import pyarrow.dataset as ds
+
+    files = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
+    for file in files:
+        check_parquet(file)
+    opened = ds.dataset(str(place), format="parquet")
+    if not opened.files:
+        raise UserError("it has no Parquet file. Check the path.")
+    for file in set(map(Path, opened.files)) - set(files):
+        check_parquet(file)
+    names = {name for name in opened.schema.names if name.lower() == "id"}
+    kind = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns=names))
+    return ds.dataset(str(place), format=kind)
+
+
+def texts_of(column: Any, stored: int) -> Array:
+    """An Arrow column of names as texts; dictionary-encoded ones are measured before they are unfolded."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    for chunk in getattr(column, "chunks", [column]):
+        if pa.types.is_dictionary(chunk.type) and not pa.types.is_primitive(chunk.type.value_type):
+            lengths = pc.binary_length(chunk.dictionary)
+            check_expansion(pc.sum(pc.take(lengths, chunk.indices)).as_py() or 0, stored)
+    return np.array([id_text(value) for value in column.to_pylist()], dtype=str)
+
+
+def id_text(value: Any) -> str:
+    """What a cell of an id column is called: texts and numbers as they are, bytes as UTF-8, dates in ISO form."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="backslashreplace")
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
+    return "" if value is None else str(value)
 
 
 def feature_columns(schema: Any) -> tuple[list[str], str | None]:

@@ -1,0 +1,103 @@
+"""LOAD: which line of a table belongs to which sample. A line goes to the row it was written for, or nothing is read.
+
+Samples with ids: equal texts, else equal numbers ("7", "7.0" and "007" are one). Samples without: row numbers from 0 or
+from 1, in any order and spelling. The order of the file counts only in a table that has no ids at all.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Hashable, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+
+from superproto.errors import UserError
+from superproto.samples.chunks import Array
+
+_NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?")
+
+
+def match_ids(ids: Array, known: Array | None, n: int, path: Path) -> Array:
+    """(n,) for each sample its line among ``ids``; ``known`` are the samples' own ids, None where they have none."""
+    if len(ids) != n:
+        raise UserError(
+            f"{path} has {len(ids)} lines, features have {n} rows. Give one each; leave unknown labels empty."
+        )
+    texts = [str(text).strip() for text in ids.tolist()]
+    if not any(texts):
+        warnings.warn(f"{path} has no ids: its lines are taken in the order of the rows.", UserWarning, stacklevel=3)
+        return np.arange(n)
+    _check_unique(texts, texts, path)
+    if known is not None:
+        own = [str(text).strip() for text in known.tolist()]
+        _check_unique(own, own, Path("features"))
+        return _by_id(texts, own, path)
+    return _by_row_number(texts, path)
+
+
+def _by_id(texts: list[str], own: list[str], path: Path) -> Array:
+    line: dict[Hashable, int] = {text: number for number, text in enumerate(texts)}
+    if all(text in line for text in own):
+        return np.array([line[text] for text in own])
+    numbers, own_numbers = _as_numbers(texts), _as_numbers(own)
+    if numbers is not None and own_numbers is not None:
+        _check_unique(numbers, texts, path)
+        _check_unique(own_numbers, own, Path("features"))
+        line = {value: number for number, value in enumerate(numbers)}
+        lost = next((text for text, value in zip(own, own_numbers) if value not in line), None)
+        if lost is None:
+            return np.array([line[value] for value in own_numbers])
+    elif numbers is not None and own_numbers is None and not any(_NUMBER.fullmatch(text) for text in own):
+        rows = _row_numbers(numbers)
+        if rows is not None:
+            note = f"{path} numbers the rows and does not use their ids (first: '{own[0]}'): lines go by row number."
+            warnings.warn(note, UserWarning, stacklevel=4)
+            return np.argsort(rows)
+    lost = next(text for text in own if text not in texts)
+    raise UserError(
+        f"{path} has no line for the sample '{lost}' (first id: '{texts[0]}'). Write ids as the features have them."
+    )
+
+
+def _by_row_number(texts: list[str], path: Path) -> Array:
+    numbers = _as_numbers(texts)
+    if numbers is not None:
+        _check_unique(numbers, texts, path)
+        rows = _row_numbers(numbers)
+        if rows is not None:
+            return np.argsort(rows)
+    strange = texts[0] if numbers is not None else next(text for text in texts if not _NUMBER.fullmatch(text))
+    raise UserError(
+        f"{path} has the id '{strange}', but the features have no ids, and the ids are not the row numbers 0 to "
+        f"{len(texts) - 1}. Give features with ids (csv, parquet, or an array 'ids' in .npz), number the lines, or "
+        "leave all ids empty: then the lines are taken in the order of the rows."
+    )
+
+
+def _as_numbers(texts: list[str]) -> list[Decimal] | None:
+    """The ids as exact numbers, if all of them are."""
+    if not all(_NUMBER.fullmatch(text) for text in texts):
+        return None
+    return [Decimal(text) for text in texts]
+
+
+def _row_numbers(numbers: list[Decimal]) -> Array | None:
+    """The numbers 0 to n - 1, if these are they, from 0 or from 1."""
+    first, last = min(numbers), max(numbers)
+    whole = first in (0, 1) and last - first == len(numbers) - 1 and all(value == int(value) for value in numbers)
+    return np.array([int(value - first) for value in numbers]) if whole else None
+
+
+def _check_unique(values: Sequence[Hashable], texts: list[str], path: Path) -> None:
+    first: dict[Hashable, int] = {}
+    for place, value in enumerate(values):
+        if value in first:
+            one, other = texts[first[value]], texts[place]
+            said = f"the id '{one}' occurs {list(values).count(value)} times" if one == other else None
+            raise UserError(
+                f"{path}: {said or f'the ids {one!r} and {other!r} are the same number'}. Give each row one."
+            )
+        first[value] = place

@@ -1,0 +1,72 @@
+"""CHECK: mistakes with arrays that would otherwise pass, or be explained in the words of another library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from superproto.errors import UserError
+
+
+def check_samples(X: Any) -> None:
+    """One dimension, masked values, NaN or infinity in an array: say which, and where."""
+    if _has_masked_values(X):
+        raise UserError("X is a masked array with masked values. Fill them in, or drop these rows.")
+    if not isinstance(X, np.ndarray) or X.dtype.kind not in "fiub":
+        return
+    if X.ndim == 1:
+        raise UserError(
+            f"Expected 2D array, got 1D array instead: X has shape {X.shape}, but a row per sample is needed. Reshape "
+            "your data: X.reshape(1, -1) if it is one sample, X.reshape(-1, 1) if it is one feature."
+        )
+    # A sum is finite if all values are: one pass without another array.
+    if X.dtype.kind == "f" and X.ndim == 2 and X.size:
+        with np.errstate(all="ignore"):
+            finite = np.isfinite(np.sum(X, dtype=np.float64))
+        if not finite:
+            _name_what_is_not_finite(X)
+
+
+def check_alignment(X: Any, y: Any, semantics: Any) -> None:
+    """Frames whose rows are in another order, labels that are no classes, descriptions of samples, not of classes."""
+    if _has_masked_values(y):
+        raise UserError("y is a masked array with masked values. Give -1 where a label is to be found.")
+    if _is_misordered(getattr(X, "index", None), getattr(y, "index", None)):
+        raise UserError("X and y have the same index in another order. Give y.loc[X.index], or reset both indices.")
+    if semantics is None:
+        return
+    if np.asarray(y).dtype == bool and not hasattr(semantics, "index"):
+        raise UserError("y is true or false, but labels are rows of semantics. Give class numbers, -1 where unknown.")
+    table = np.asarray(semantics) if isinstance(semantics, (np.ndarray, list)) else None
+    n = len(y) if y is not None and hasattr(y, "__len__") else 0
+    if table is not None and table.ndim == 2 and len(table) == n > 3 and table.dtype.kind in "fiub":
+        distinct = len(np.unique(table, axis=0))
+        if distinct <= n // 2:
+            raise UserError(
+                f"semantics has {n} rows, as many as X, and only {distinct} of them differ: it seems to describe each "
+                "sample. Give one row per class, and y as row numbers of it."
+            )
+
+
+def _is_misordered(one: Any, other: Any) -> bool:
+    """Whether two indices of pandas have the same unique entries, but not in the same places."""
+    if not hasattr(one, "equals") or not hasattr(other, "equals") or len(one) != len(other) or one.equals(other):
+        return False
+    unique = one.is_unique and other.is_unique
+    return bool(unique and one.isin(other).all())
+
+
+def _has_masked_values(values: Any) -> bool:
+    return isinstance(values, np.ma.MaskedArray) and bool(np.ma.getmaskarray(values).any())
+
+
+def _name_what_is_not_finite(X: np.ndarray[Any, Any]) -> None:
+    wrong = ~np.isfinite(X)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0].tolist()
+        kind = "NaN" if np.isnan(X[row, column]) else "infinity"
+        raise UserError(
+            f"Input X contains {kind} at row {row}, column {column} ({int(wrong.sum())} values are NaN or infinity, in "
+            f"{int(wrong.any(axis=1).sum())} rows). Drop or mend these rows."
+        )

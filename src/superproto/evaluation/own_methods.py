@@ -1,0 +1,87 @@
+"""SCORE one's own method: a class of another package, or an estimator object, in place of a key of ``METHODS``.
+
+It needs ``fit(X, y, semantics=...)``, where y is -1 for what is to be labeled, and ``predict``. ``transduction_``,
+``decision_function``, ``predict_proba`` and ``label_distributions_`` are used where it has them. ``candidates`` and
+``random_state`` are set where they are parameters.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from superproto.baselines.registry import make_model
+from superproto.errors import UserError
+from superproto.samples.chunks import Array
+
+
+def method_for(method: Any, params: Mapping[str, Any] | None = None, **options: Any) -> Any:
+    """An unfitted model of a key, of ``package.module:Class``, or of an estimator; options as of ``make_model``."""
+    if isinstance(method, str):
+        if ":" not in method:
+            return make_model(method, params, **options)
+        model = _construct(_imported(method), method, params)
+    else:
+        if not hasattr(method, "fit") or isinstance(method, type):
+            raise UserError(
+                f"method is {str(method)[:60]}, no estimator. Give a name, or an object with fit and predict."
+            )
+        model = clone(method).set_params(**(params or {})) if hasattr(method, "get_params") else method
+    missing = [name for name in ("fit", "predict") if not hasattr(model, name)]
+    if missing:
+        raise UserError(
+            f"{type(model).__name__} has no method {missing[0]}. It needs fit(X, y, semantics=) and predict(X)."
+        )
+    if hasattr(model, "get_params"):
+        fixed = {"candidates": options.get("candidates", "unseen"), "random_state": options.get("seed", 0)}
+        model.set_params(**{name: value for name, value in fixed.items() if name in model.get_params(deep=False)})
+    return model
+
+
+def _imported(spec: str) -> Any:
+    """The class behind ``package.module:Class``; modules of the current folder are found too."""
+    module, _, name = spec.partition(":")
+    sys.path.insert(0, os.getcwd())
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UserError(f"{spec} cannot be imported ({error}). Write it as package.module:Class.") from None
+    finally:
+        sys.path.pop(0)
+
+
+def _construct(kind: Any, spec: str, params: Mapping[str, Any] | None) -> Any:
+    try:
+        return kind(**(params or {}))
+    except TypeError as error:
+        raise UserError(f"{spec} cannot be made ({error}). Check its parameters.") from None
+
+
+def pool_answers(model: Any, X: Array, asked: Array, n_classes: int) -> tuple[Array, Array, Array]:
+    """(labels, scores, probabilities) of the rows of a fit that were asked about."""
+    labels = np.asarray(model.transduction_)[asked] if hasattr(model, "transduction_") else None
+    doubt: Any = model.label_distributions_[asked] if hasattr(model, "label_distributions_") else None
+    doubt = doubt.toarray() if hasattr(doubt, "toarray") else doubt
+    return row_answers(model, X[asked], n_classes, labels, doubt)
+
+
+def row_answers(
+    model: Any, rows: Array, n_classes: int, labels: Array | None = None, doubt: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """(labels, scores, probabilities) of rows, as far as they are not known; what a model cannot say is certainty."""
+    labels = np.asarray(model.predict(rows)) if labels is None else labels
+    if doubt is None and hasattr(model, "predict_proba"):
+        doubt = model.predict_proba(rows)
+    elif doubt is None:
+        doubt = np.zeros((len(rows), n_classes))
+        doubt[np.arange(len(rows)), labels] = 1.0
+    scores = model.decision_function(rows) if hasattr(model, "decision_function") else doubt
+    if np.shape(scores) != (len(rows), n_classes) or np.shape(doubt) != np.shape(scores):
+        raise UserError(f"{type(model).__name__} gives scores of shape {np.shape(scores)}. Give one column per class.")
+    return labels, scores, doubt
