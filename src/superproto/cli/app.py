@@ -24,6 +24,7 @@ class HelpPanel:
 GROUPS = (
     "demo",
     "data",
+    "pictures",
     "fit_predict",
     "tune",
     "report",
