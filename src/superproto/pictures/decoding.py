@@ -106,18 +106,22 @@ class _Worker:
         try:
             return _ask(process, path, view)
         except (OSError, ValueError, EOFError):
-            process.kill()
-            process.wait()
+            self._end()
             return _TIMEOUT if late.is_set() else _CRASH
         finally:
             timer.cancel()
 
     def stop(self) -> None:
         self._stopped = True
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            for stream in (self._process.stdin, self._process.stdout):
+        self._end()
+
+    def _end(self) -> None:
+        """End the process and close what leads to it."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout):
                 if stream is not None:
                     with suppress(OSError):
                         stream.close()
@@ -125,6 +129,7 @@ class _Worker:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is not None and self._process.poll() is None:
             return self._process
+        self._end()
         if self._stopped:
             raise OSError("the pool is closed")
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

@@ -10,6 +10,7 @@ import hashlib
 import io
 import os
 import stat
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,8 @@ _MOST_FILE_BYTES = 300 * 10**6
 MOST_PIXELS = 120 * 10**6
 MOST_PICTURE_BYTES = 400 * 10**6
 _LONGEST_RATIO = 100
+# Gray levels; less is noise of compression.
+_CLEARLY = 3
 
 
 class Unusable(Exception):
@@ -70,7 +73,9 @@ def decode(content: bytes, side: int, crop: float) -> Decoded:
     # The limits below are stricter than Pillow's, and count what each picture needs.
     Image.MAX_IMAGE_PIXELS = None
     try:
-        with Image.open(io.BytesIO(content), formats=_available(Image)) as opened:
+        with warnings.catch_warnings(), Image.open(io.BytesIO(content), formats=_available(Image)) as opened:
+            # Warnings about details, such as EXIF data that is cut off, would interrupt a run over many files.
+            warnings.simplefilter("ignore")
             _check_size(opened)
             # JPEG is decoded at a half, quarter or eighth where that is still finer than the view.
             opened.draft("RGB", (int(2 * side / crop), int(2 * side / crop)))
@@ -168,11 +173,11 @@ def _view(picture: Any, side: int, crop: float) -> Array:
 
 
 def _fingerprint(picture: Any) -> int:
-    """64 bits: whether each cell of a 9 x 8 miniature is darker than its right neighbor."""
+    """64 bits: whether each cell of a 9 x 8 miniature is clearly darker than its right neighbor."""
     from PIL import Image
 
     small = np.asarray(picture.resize((9, 8), Image.Resampling.BOX).convert("L")).astype(int)
-    return int.from_bytes(np.packbits(small[:, :-1] < small[:, 1:]).tobytes(), "big")
+    return int.from_bytes(np.packbits(small[:, :-1] + _CLEARLY < small[:, 1:]).tobytes(), "big")
 
 
 def _foreign(content: bytes) -> str:

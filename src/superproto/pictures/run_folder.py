@@ -41,11 +41,11 @@ class RunFolder:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            self._lock(folder)
             self._database = sqlite3.connect(folder / "run.db", isolation_level=None, timeout=30)
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")
             self._database.executescript(_TABLES)
-            self._lock(folder)
         except OSError as error:
             raise UserError(f"{folder} cannot be written: {error.strerror}. Give --run another folder.") from None
         except sqlite3.Error as error:
@@ -135,4 +135,5 @@ class RunFolder:
         try:
             fcntl.flock(self._locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
+            self._locked.close()
             raise UserError(f"{folder} is in use by another run. Wait for it, or give --run another folder.") from None
