@@ -16,7 +16,7 @@ pytest.importorskip("PIL", reason="pictures need Pillow")
 from superproto.datasets import read_features
 from superproto.errors import UserError
 from superproto.pictures import decoding
-from superproto.pictures.embedding import embed_folder, write_features
+from superproto.pictures.embedding import embed_folder, write_embedded
 from superproto.pictures.encoders import View
 
 pytestmark = pytest.mark.extra
@@ -41,7 +41,7 @@ def test_ids_are_sorted_paths_with_forward_slashes(photos, cells):
 def test_a_second_run_computes_nothing_and_writes_the_same_bytes(photos, cells, tmp_path):
     for name in ("first.npz", "second.npz"):
         found = embed_folder(photos, encoder=cells, n_processes=1)
-        write_features(tmp_path / name, found)
+        write_embedded(tmp_path / name, found)
     assert found.computed == 0
     assert (tmp_path / "first.npz").read_bytes() == (tmp_path / "second.npz").read_bytes()
     assert read_features(tmp_path / "first.npz").ids.tolist() == found.ids

@@ -63,12 +63,12 @@ def embed_verb(
     \b
     Example:  superproto embed photos -o features.npz
     """
-    from superproto.pictures.embedding import RUN_FOLDER, embed_folder, write_features
+    from superproto.pictures.embedding import RUN_FOLDER, embed_folder, write_embedded
 
     check_output(output)
     embedded = embed_folder(photos, encoder=encoder, run=run, progress=_progress_lines())
     place = output or (photos / RUN_FOLDER if run is None else run) / "features.npz"
-    write_features(place, embedded)
+    write_embedded(place, embedded)
     if as_json:
         found = {"features": place, "pictures": len(embedded.ids), "computed": embedded.computed}
         skipped = [entry._asdict() for entry in embedded.skipped]
@@ -158,40 +158,53 @@ def label_verb(
     Example:  superproto label photos --classes classes.csv -o labels.csv
     """
     from superproto.pictures.embedding import RUN_FOLDER
-    from superproto.pictures.labeling import fit_picture_task, forecast_task, read_picture_task
+    from superproto.pictures.labeling import read_picture_task
 
     check_output(output, classes)
     place = photos / RUN_FOLDER if run is None else run
     task = read_picture_task(photos, classes, pool=pool.value, encoder=encoder, run=place, progress=_progress_lines())
     for line in task.warnings:
         terminal.note(line)
-    with terminal.progress("labeling left-out classes for a forecast"):
-        expected = forecast_task(task)
-    if not as_json:
-        _show_forecast(task, expected)
-    with terminal.progress(f"labeling {int((task.labels < 0).sum())} pictures"):
-        model = fit_picture_task(task)
+    model, expected = _fit_or_reopen(task, place, quiet=as_json)
     labels = output or place / "labels.csv"
     report = _write_results(task, model, place, labels)
     if as_json:
         terminal.show_json(_as_dict(task, model, expected, labels, report))
-    else:
-        _show_classes(task, model)
-        _show_skipped(task.embedded)
-        terminal.show(f"Labels: {labels}")
-        terminal.show(f"Report: {report}")
-        terminal.show(
-            "Next: check the most doubtful pictures in the report, sort some of them into folders, run again."
-        )
+        return
+    _show_classes(task, model)
+    _show_skipped(task.embedded)
+    terminal.show(f"Labels: {labels}")
+    terminal.show(f"Report: {report}")
+    terminal.show("Next: look at the most doubtful pictures in the report, sort some of them into folders, run again.")
+
+
+def _fit_or_reopen(task: PictureTask, place: Path, quiet: bool) -> tuple[Any, AccuracyForecast | None]:
+    """The model and the forecast; those of an earlier run where pictures, folders and classes are the same."""
+    from superproto.baselines.registry import load_model
+    from superproto.pictures.fit_record import fit_signature, read_fit_record, write_fit_record
+    from superproto.pictures.labeling import fit_picture_task, forecast_task
+
+    signature, path = fit_signature(task), place / "model.safetensors"
+    known, expected = read_fit_record(place, signature)
+    known = known and path.exists()
+    if not known:
+        with terminal.progress("labeling left-out classes for a forecast"):
+            expected = forecast_task(task)
+    if not quiet:
+        _show_forecast(task, expected)
+    if not known:
+        with terminal.progress(f"labeling {int((task.labels < 0).sum())} pictures"):
+            fit_picture_task(task).save(path)
+        write_fit_record(place, signature, expected)
+    return load_model(path), expected
 
 
 def _write_results(task: PictureTask, model: Any, place: Path, labels: Path) -> Path:
-    """Labels, model and report; the path of the report."""
+    """Labels and report; the path of the report."""
     from superproto.pictures.labeling import as_task, write_picture_labels
     from superproto.reporting.model_report import build_report
 
     write_picture_labels(labels, task, model)
-    model.save(place / "model.safetensors")
     attributes = task.classes.attributes
     named = None if attributes is None else [str(name) for name in attributes]
     page = build_report(model, as_task(task), images=task.photos, attribute_names=named)

@@ -25,7 +25,7 @@ from superproto.pictures.encoders import View
 from superproto.pictures.images import Decoded, Unusable, decode, read_content
 
 SECONDS_PER_FILE = 60.0
-MOST_MEMORY = 1500 * 2**20
+_MOST_MEMORY = 1500 * 2**20
 _AHEAD = 8
 
 
@@ -184,7 +184,7 @@ def _limit_memory() -> None:
     with suppress(ImportError, ValueError, OSError):
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from superproto.datasets.feature_files import csv_rows, is_number
 from superproto.datasets.safe_files.npz import read_npz
 from superproto.errors import UserError
 from superproto.files import PathLike, existing_file, write_whole
-from superproto.pictures.encoders import Encoder
+from superproto.pictures.encoders import PictureEncoder
 from superproto.pictures.sentences import embed_sentences
 from superproto.samples.chunks import Array
 
@@ -41,7 +41,7 @@ class DescribedClasses(NamedTuple):
     notes: list[str]
 
 
-def describe_classes(path: PathLike, *, encoder: Encoder | None = None) -> DescribedClasses:
+def describe_classes(path: PathLike, *, encoder: PictureEncoder | None = None) -> DescribedClasses:
     """Class vectors from CSV (name first), JSON ({name: numbers or text}) or what :func:`write_semantics` wrote.
 
     Columns of numbers are attributes. Columns of words are embedded without the name: by the encoder, where it has a

@@ -14,7 +14,7 @@ from superproto.errors import UserError
 from superproto.files import PathLike, write_whole
 from superproto.pictures.decoding import decoding_pool, may_pass
 from superproto.pictures.duplicates import exact_copies, near_copies
-from superproto.pictures.encoders import DEFAULT_ENCODER, Encoder, open_encoder
+from superproto.pictures.encoders import DEFAULT_ENCODER, PictureEncoder, open_encoder
 from superproto.pictures.folder_walk import FoundFile, Skipped, readable_path, walk_pictures
 from superproto.pictures.images import Decoded
 from superproto.pictures.run_folder import KnownFile, RunFolder
@@ -55,7 +55,7 @@ ReportProgress = Callable[[EmbeddingProgress], None]
 def embed_folder(
     photos: PathLike,
     *,
-    encoder: str | Encoder = DEFAULT_ENCODER,
+    encoder: str | PictureEncoder = DEFAULT_ENCODER,
     run: PathLike | None = None,
     progress: ReportProgress | None = None,
     n_processes: int | None = None,
@@ -80,7 +80,7 @@ def embed_folder(
         store.close()
 
 
-def write_features(path: PathLike, embedded: EmbeddedFolder) -> None:
+def write_embedded(path: PathLike, embedded: EmbeddedFolder) -> None:
     """The file that `fit --features`, `pack` and `predict` read: arrays `features` and `ids`."""
     with write_whole(path) as handle:
         np.savez(handle, features=embedded.features, ids=np.array(embedded.ids, dtype=str))
@@ -89,7 +89,7 @@ def write_features(path: PathLike, embedded: EmbeddedFolder) -> None:
 def _embed_new(
     photos: Path,
     found: Sequence[FoundFile],
-    encoder: Encoder,
+    encoder: PictureEncoder,
     store: RunFolder,
     progress: ReportProgress | None,
     n_processes: int | None,
@@ -128,7 +128,7 @@ def _batches(decoded: Iterator[tuple[str, Decoded | str]]) -> Iterator[list[tupl
 
 def _keep_batch(
     batch: Sequence[tuple[FoundFile, Decoded | str]],
-    encoder: Encoder,
+    encoder: PictureEncoder,
     store: RunFolder,
     have: set[str],
     known: dict[str, KnownFile],

@@ -32,7 +32,7 @@ class View(NamedTuple):
     crop: float = 1.0
 
 
-class Encoder(Protocol):
+class PictureEncoder(Protocol):
     """Views of pictures in, features out; `embed_texts` where the model has a text side in the same space."""
 
     name: str
@@ -45,7 +45,7 @@ class Encoder(Protocol):
         ...
 
 
-def open_encoder(name: str = DEFAULT_ENCODER) -> Encoder:
+def open_encoder(name: str = DEFAULT_ENCODER) -> PictureEncoder:
     """The encoder of that name: efficientnet-lite0, -lite1, -lite2, onnx:FILE, open_clip:NAME, timm:NAME or hf:NAME."""
     if name in LITE_MODELS:
         return _open_lite(name, LITE_MODELS[name])
@@ -102,7 +102,7 @@ class OnnxEncoder:
         return np.asarray(found.mean(axis=axes) if axes else found, dtype=np.float32).reshape(len(views), -1)
 
 
-def _open_lite(name: str, model: LiteModel) -> Encoder:
+def _open_lite(name: str, model: LiteModel) -> PictureEncoder:
     if importlib.util.find_spec("onnx") is None:
         raise UserError(f"{name} needs onnx. Install it with: {_INSTALL}")
     weights = read_legacy_weights(checked_bytes(package_file(model.package, model.file), model.sha256))
@@ -111,7 +111,7 @@ def _open_lite(name: str, model: LiteModel) -> Encoder:
     return OnnxEncoder(name, f"{name} {model.sha256[:16]} view 1", session, view, (127,), (128,))
 
 
-def _open_onnx(name: str, path: Path) -> Encoder:
+def _open_onnx(name: str, path: Path) -> PictureEncoder:
     """The user's own network; its input is (N, 3, side, side), normalized as is usual for ImageNet."""
     content = existing_file(path).read_bytes()
     try:

@@ -73,13 +73,7 @@ def decode(content: bytes, side: int, crop: float) -> Decoded:
     # The limits below are stricter than Pillow's, and count what each picture needs.
     Image.MAX_IMAGE_PIXELS = None
     try:
-        with warnings.catch_warnings(), Image.open(io.BytesIO(content), formats=_available(Image)) as opened:
-            # Warnings about details, such as EXIF data that is cut off, would interrupt a run over many files.
-            warnings.simplefilter("ignore")
-            _check_size(opened)
-            # JPEG is decoded at a half, quarter or eighth where that is still finer than the view.
-            opened.draft("RGB", (int(2 * side / crop), int(2 * side / crop)))
-            picture = _to_rgb(_upright(opened))
+        picture = _open_rgb(content, int(2 * side / crop))
     except Unusable:
         raise
     except MemoryError:
@@ -106,6 +100,19 @@ def name_problem(path: Path) -> str | None:
     if suffix == ".svg":
         return "SVG is a drawing, not a photograph. Save it as PNG"
     return f"its name ends in '{suffix}', not as a picture's" if suffix else "its name has no ending of a picture's"
+
+
+def _open_rgb(content: bytes, fine: int) -> Any:
+    """The whole picture; JPEG is decoded at a half, quarter or eighth where its sides are still `fine` pixels long."""
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        # Warnings about details, such as EXIF data that is cut off, would interrupt a run over many files.
+        warnings.simplefilter("ignore")
+        with Image.open(io.BytesIO(content), formats=_available(Image)) as opened:
+            _check_size(opened)
+            opened.draft("RGB", (fine, fine))
+            return _to_rgb(_upright(opened))
 
 
 def _available(pillow: Any) -> list[str]:

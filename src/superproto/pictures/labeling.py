@@ -17,7 +17,7 @@ from superproto.hpl.user_warnings import LOST
 from superproto.pictures.class_folders import label_by_folder
 from superproto.pictures.descriptions import DescribedClasses, describe_classes
 from superproto.pictures.embedding import EmbeddedFolder, ReportProgress, embed_folder
-from superproto.pictures.encoders import DEFAULT_ENCODER, Encoder, open_encoder
+from superproto.pictures.encoders import DEFAULT_ENCODER, PictureEncoder, open_encoder
 from superproto.pictures.forecast import AccuracyForecast, forecast_accuracy
 from superproto.samples.chunks import Array
 
@@ -149,7 +149,7 @@ def _rows(task: PictureTask) -> Array:
     return task.embedded.features.astype(np.float32)
 
 
-def _check(task: PictureTask, encoder: Encoder) -> None:
+def _check(task: PictureTask, encoder: PictureEncoder) -> None:
     """Say before the fit that there is nothing to label, or nothing to learn from."""
     seen, photos = task.seen, task.photos
     if not (task.labels < 0).any():

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superproto.errors import UserError
-from superproto.pictures.encoders import Encoder
+from superproto.pictures.encoders import PictureEncoder
 from superproto.pictures.folder_walk import FoundFile
 from superproto.samples.chunks import Array
 
@@ -37,7 +37,7 @@ class KnownFile(NamedTuple):
 class RunFolder:
     """The index (`run.db`) and the features of one encoder (`features-N.f16`)."""
 
-    def __init__(self, folder: Path, encoder: Encoder) -> None:
+    def __init__(self, folder: Path, encoder: PictureEncoder) -> None:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ class RunFolder:
         stored = np.memmap(self._store, np.float16, "r", shape=(self._next_row(), self.n_features))
         return np.asarray(stored[[rows[content] for content in contents]])
 
-    def _number(self, encoder: Encoder) -> int:
+    def _number(self, encoder: PictureEncoder) -> int:
         self._database.execute(
             "INSERT OR IGNORE INTO encoders (identity, n_features) VALUES (?, ?)",
             (encoder.identity, encoder.n_features),

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from superproto.errors import UserError
-from superproto.pictures.encoders import Encoder, View
+from superproto.pictures.encoders import PictureEncoder, View
 from superproto.samples.chunks import Array
 
 _PACKAGES = {"open_clip": ("open_clip", "open_clip_torch"), "timm": ("timm", "timm"), "hf": ("transformers",) * 2}
 
 
-def open_torch_encoder(kind: str, name: str) -> Encoder:
+def open_torch_encoder(kind: str, name: str) -> PictureEncoder:
     """open_clip:ARCHITECTURE/PRETRAINED, timm:MODEL, or hf:MODEL (a vision model, or one with texts)."""
     module, package = _PACKAGES[kind]
     try:
@@ -67,7 +67,7 @@ class _TwoSidedEncoder(_TorchEncoder):
             return np.asarray(self._read(list(texts)).float().numpy())
 
 
-def _open_clip(name: str) -> Encoder:
+def _open_clip(name: str) -> PictureEncoder:
     import open_clip
 
     architecture, _, pretrained = name.partition("/")
@@ -83,7 +83,7 @@ def _open_clip(name: str) -> Encoder:
     )  # fmt: skip
 
 
-def _timm(name: str) -> Encoder:
+def _timm(name: str) -> PictureEncoder:
     import timm
 
     model = timm.create_model(name, pretrained=True, num_classes=0).eval()
@@ -92,7 +92,7 @@ def _timm(name: str) -> Encoder:
     return _TorchEncoder(f"timm:{name}", view, config["mean"], config["std"], model)
 
 
-def _hf(name: str) -> Encoder:
+def _hf(name: str) -> PictureEncoder:
     import transformers
 
     model = transformers.AutoModel.from_pretrained(name, use_safetensors=True).eval()
