@@ -75,6 +75,15 @@ def test_every_class_is_possible_by_default(labeled, capsys):
     assert share_right(read_labels(out)) >= 0.9
 
 
+def test_the_python_side_is_as_short(labeled):
+    from superproto.pictures import label_folder
+
+    task, model = label_folder(labeled[0] / "photos", labeled[0] / "classes.csv", pool="new")
+    by_id = dict(zip(task.embedded.ids, model.transduction_))
+    assert all(by_id[row["id"]] == row["label"] for row in read_labels(labeled[0] / "labels.csv"))
+    assert by_id["red disc plain/red-disc-plain_0.jpg"] == "red disc plain"
+
+
 def test_the_report_shows_pictures(labeled):
     page = (labeled[0] / "photos" / ".superproto" / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/jpeg;base64") >= 16

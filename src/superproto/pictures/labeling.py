@@ -59,8 +59,8 @@ class ClassSummary(NamedTuple):
 def label_folder(photos: PathLike, classes: PathLike, *, pool: str = "any", **options: Any) -> tuple[PictureTask, HPL]:
     """The task of a folder, and the model that labeled its unsorted pictures.
 
-    >>> task, model = label_folder("photos", "classes.csv")     # doctest: +SKIP
-    >>> dict(zip(task.embedded.ids, model.transduction_))       # doctest: +SKIP
+    `model.transduction_` has the names of classes in the order of `task.embedded.ids`. The options are those of
+    :func:`read_picture_task`.
     """
     task = read_picture_task(photos, classes, pool=pool, **options)
     return task, fit_picture_task(task)

@@ -1,4 +1,8 @@
-"""READ: texts as the numbers that BERT's uncased vocabulary gives to their pieces, equal to the reference tokenizer."""
+"""READ: texts as the numbers that BERT's uncased vocabulary gives to their pieces, equal to the reference tokenizer.
+
+`vocab.txt` is the vocabulary of BERT (uncased) by the authors of BERT, Apache License 2.0. Marks and signs that newer
+versions of Unicode added may be divided differently than by the reference.
+"""
 
 from __future__ import annotations
 
