@@ -164,7 +164,7 @@ def label_verb(
     place = photos / RUN_FOLDER if run is None else run
     task = read_picture_task(photos, classes, pool=pool.value, encoder=encoder, run=place, progress=_progress_lines())
     for line in task.warnings:
-        terminal.note(line)
+        terminal.note(_printable(line))
     model, expected = _fit_or_reopen(task, place, quiet=as_json)
     labels = output or place / "labels.csv"
     report = _write_results(task, model, place, labels)
@@ -252,7 +252,7 @@ def _show_skipped(embedded: EmbeddedFolder) -> None:
         for reason, count in counts.most_common(_MOST_LISTED):
             example = next(entry.path for entry in embedded.skipped if entry.reason == reason)
             more = f" and {count - 1} more" if count > 1 else ""
-            terminal.show(f"  {terminal.one_line(example)}{more}: {reason}.")
+            terminal.show(f"  {_printable(terminal.one_line(example))}{more}: {reason}.")
         if len(counts) > _MOST_LISTED:
             terminal.show(f"  and {len(counts) - _MOST_LISTED} further reasons; --json lists them all.")
     if embedded.copies:
@@ -276,6 +276,11 @@ def _as_dict(task: PictureTask, model: Any, expected: Any, labels: Path, report:
         "near_copies": task.embedded.near,
         "warnings": task.warnings,
     }
+
+
+def _printable(text: str) -> str:
+    """Names of files may hold signs that would steer the terminal."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 def _listed(names: Any, most: int = 3) -> str:

@@ -25,7 +25,7 @@ from superproto.pictures.encoders import View
 from superproto.pictures.images import Decoded, Unusable, decode, read_content
 
 SECONDS_PER_FILE = 60.0
-_MOST_MEMORY = 1500 * 2**20
+_MOST_MEMORY = 1200 * 2**20
 _AHEAD = 8
 
 

@@ -11,6 +11,7 @@ import io
 import os
 import stat
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,8 +25,8 @@ _SUFFIXES = (
 )  # fmt: skip
 _FORMATS = ("JPEG", "MPO", "PNG", "GIF", "WEBP", "BMP", "DIB", "TIFF", "PPM", "JPEG2000", "AVIF")
 _MOST_FILE_BYTES = 300 * 10**6
-MOST_PIXELS = 120 * 10**6
-MOST_PICTURE_BYTES = 400 * 10**6
+_MOST_PIXELS = 120 * 10**6
+_MOST_PICTURE_BYTES = 400 * 10**6
 _LONGEST_RATIO = 100
 # Gray levels; less is noise of compression.
 _CLEARLY = 3
@@ -112,7 +113,7 @@ def _open_rgb(content: bytes, fine: int) -> Any:
         with Image.open(io.BytesIO(content), formats=_available(Image)) as opened:
             _check_size(opened)
             opened.draft("RGB", (fine, fine))
-            return _to_rgb(_upright(opened))
+            return _to_rgb(_coarser(_upright(opened), fine))
 
 
 def _available(pillow: Any) -> list[str]:
@@ -124,11 +125,13 @@ def _check_size(picture: Any) -> None:
     width, height = picture.size
     if width < 1 or height < 1:
         raise Unusable("it has no pixels")
-    if width * height > MOST_PIXELS:
-        raise Unusable(f"it has {width} x {height} pixels (at most {MOST_PIXELS // 10**6} million)")
-    depth = {"I": 4, "F": 4, "1": 1}.get(picture.mode, 2 if ";16" in picture.mode else 1) * len(picture.getbands())
-    if picture.format not in ("JPEG", "MPO") and width * height * depth > MOST_PICTURE_BYTES:
-        raise Unusable(f"it unpacks to {width * height * depth / 1e6:.0f} MB (at most {MOST_PICTURE_BYTES / 1e6:.0f})")
+    if width * height > _MOST_PIXELS:
+        raise Unusable(f"it has {width} x {height} pixels (at most {_MOST_PIXELS // 10**6} million)")
+    # Pillow keeps pictures of several channels in four bytes a pixel.
+    several = len(picture.getbands()) > 1 or picture.mode in ("I", "F")
+    depth = 4 if several else 2 if ";16" in picture.mode else 1
+    if picture.format not in ("JPEG", "MPO") and width * height * depth > _MOST_PICTURE_BYTES:
+        raise Unusable(f"it unpacks to {width * height * depth / 1e6:.0f} MB (at most {_MOST_PICTURE_BYTES / 1e6:.0f})")
     if max(width, height) > _LONGEST_RATIO * min(width, height):
         raise Unusable(f"it has {width} x {height} pixels, a line rather than a picture")
 
@@ -138,10 +141,24 @@ def _upright(picture: Any) -> Any:
     from PIL import ImageOps
 
     picture.load()
-    try:
-        return ImageOps.exif_transpose(picture)
-    except Exception:  # EXIF blocks are written by thousands of devices
+    # EXIF blocks are written by thousands of devices.
+    with suppress(Exception):
+        ImageOps.exif_transpose(picture, in_place=True)
+    return picture
+
+
+def _coarser(picture: Any, fine: int) -> Any:
+    """A large picture, reduced by a whole number, so that what follows needs little memory."""
+    from PIL import Image
+
+    factor = min(picture.size) // fine
+    if factor < 2:
         return picture
+    if picture.mode in ("L", "LA", "RGB", "RGBA", "CMYK", "YCbCr", "LAB", "I", "F"):
+        return picture.reduce(factor)
+    # Palettes, single bits and 16 bits have no mean of pixels here: every so many pixels one is taken.
+    width, height = picture.size
+    return picture.resize((width // factor, height // factor), Image.Resampling.NEAREST)
 
 
 def _to_rgb(picture: Any) -> Any:
