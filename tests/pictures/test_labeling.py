@@ -86,7 +86,9 @@ def test_the_python_side_is_as_short(labeled):
 
 def test_the_report_shows_pictures(labeled):
     page = (labeled[0] / "photos" / ".superproto" / "report.html").read_text(encoding="utf-8")
-    assert page.count("data:image/jpeg;base64") >= 16
+    assert page.count("data:image/jpeg;base64") >= 32
+    assert "The most doubtful samples of each class" in page
+    assert "The surest samples of each class" in page
 
 
 def test_embed_and_describe_write_files_that_pack_reads(labeled, capsys):
@@ -96,6 +98,21 @@ def test_embed_and_describe_write_files_that_pack_reads(labeled, capsys):
     assert "208 pictures, 1280 features each; 0 were new" in capsys.readouterr().out
     assert run_command(["describe", str(root / "classes.csv"), "-o", str(root / "semantics.npz")]) == 0
     assert "24 classes, 8 attributes each" in capsys.readouterr().out
+    with (root / "all.csv").open("w", newline="") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["id", "label", "probability", "margin", "runner_up"])
+        sorted_ones = sorted(path.relative_to(photos) for path in photos.glob("* * */*.jpg"))
+        writer.writerows([path.as_posix(), path.parent.name, 1, 1, ""] for path in sorted_ones)
+        writer.writerows([row["id"], "", 1, 1, ""] for row in read_labels(root / "labels.csv"))
+    files = ["--features", str(features), "--labels", str(root / "all.csv"), "--classes", str(root / "semantics.npz")]
+    assert run_command(["pack", *files, "-o", str(root / "pack.npz")]) == 0
+    assert run_command(["fit", str(root / "pack.npz"), "-o", str(root / "pack.model"), "--no-rejection"]) == 0
+    report = ["report", str(root / "pack.model"), "--pack", str(root / "pack.npz"), "--images", str(photos)]
+    assert run_command([*report, "-o", str(root / "pack.html")]) == 0
+    assert "data:image/jpeg" in (root / "pack.html").read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert run_command([*report[:-1], str(root), "-o", str(root / "none.html")]) == 0
+    assert "has none of the files" in capsys.readouterr().err
 
 
 def test_a_folder_without_sorted_pictures_is_one_line(tmp_path, drawn_folder, capsys):

@@ -13,7 +13,6 @@ import numpy as np
 
 from superproto.datasets import read_classes
 from superproto.datasets.feature_files import csv_rows, is_number
-from superproto.datasets.safe_files.npz import read_npz
 from superproto.errors import UserError
 from superproto.files import PathLike, existing_file, write_whole
 from superproto.pictures.encoders import PictureEncoder
@@ -175,9 +174,5 @@ def _attributes(path: Path) -> DescribedClasses:
 
 
 def _from_npz(path: Path) -> DescribedClasses:
-    arrays = read_npz(path, {"att", "class_names", "attribute_names"})
-    if not {"att", "class_names"} <= set(arrays) or arrays["att"].ndim != 2:
-        raise UserError(f"{path} has no arrays 'att' and 'class_names'. Make it with: superproto describe CLASSES.csv")
-    named = arrays.get("attribute_names")
-    kind = "sentences" if named is None else "attributes"
-    return DescribedClasses(arrays["class_names"].astype(str), arrays["att"], named, kind, [])
+    names, semantics, attributes = read_classes(path)
+    return DescribedClasses(names, semantics, attributes, "sentences" if attributes is None else "attributes", [])

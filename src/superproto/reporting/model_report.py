@@ -77,7 +77,7 @@ def _samples(model: Any, task: Task, answers: Array, names: list[str], images: P
     """What can be said sample by sample."""
     pairs = confused_pairs(task.expected, answers.argmax(axis=1), names) if task.truth_known else None
     return {
-        "doubts": _doubts(model, task, answers, names) if len(answers) else None,
+        "doubts": _doubts(model, task, answers, names, images) if len(answers) else None,
         "nearest": _nearest(model, task, answers, names, images),
         "confusions": None if pairs is None else confusion_table(pairs),
     }
@@ -133,7 +133,7 @@ def _descriptions(model: Any, names: list[str]) -> dict[str, Any]:
     return {"chart": chart, "lost": [names[c] for c in order if doubt[c] > LOST]}
 
 
-def _doubts(model: Any, task: Task, answers: Array, names: list[str]) -> dict[str, Any]:
+def _doubts(model: Any, task: Task, answers: Array, names: list[str], images: Path | None) -> dict[str, Any]:
     """How uncertain the labels are: over all samples, by class, and the most uncertain ones."""
     doubt, label = _sample_doubt(model, answers), answers.argmax(axis=1)
     counts, edges = np.histogram(doubt, bins=10, range=(0, 1))
@@ -149,7 +149,22 @@ def _doubts(model: Any, task: Task, answers: Array, names: list[str]) -> dict[st
         "chart": chart,
         "classes": Table(["class", "mean doubt", "samples"], weakest),
         "samples": _most_doubtful(task, answers, doubt, names),
+        "grid": _doubtful_pictures(task, label, doubt, names, images),
     }
+
+
+def _doubtful_pictures(task: Task, label: Array, doubt: Array, names: list[str], images: Path | None) -> Markup | None:
+    """The least sure pictures of the classes with the largest mean doubt."""
+    paths = _sample_paths(task)
+    if images is None or paths is None:
+        return None
+    drawn = {}
+    for c in sorted(np.unique(label), key=lambda c: (-doubt[label == c].mean(), c))[:_MAX_WEAKEST]:
+        members = np.flatnonzero(label == c)
+        members = members[np.argsort(-doubt[members], kind="stable")][:_NEAREST]
+        hover = [f"{paths[i]}: doubt {percent(doubt[i])}" for i in members]
+        drawn[names[c]] = _photographs([images / paths[i] for i in members], hover)
+    return _grid(drawn, "The most doubtful samples of each class")
 
 
 def _sample_doubt(model: Any, answers: Array) -> Array:
@@ -189,7 +204,7 @@ def _nearest(model: Any, task: Task, answers: Array, names: list[str], images: P
     return {
         "n_classes": len(targets),
         "table": Table(["class", "samples"], rows, text_columns=2),
-        "grid": _grid({name: photographs for name, photographs in drawn.items() if photographs}),
+        "grid": _grid(drawn, "The surest samples of each class"),
     }
 
 
@@ -199,10 +214,9 @@ def _photographs(paths: list[Path], called: list[str]) -> list[Picture]:
     return [Picture(uri, hover=name) for uri, name in zip(found, called) if uri] if all(found) else []
 
 
-def _grid(drawn: Mapping[str, list[Picture]]) -> Markup | None:
-    if not drawn:
-        return None
-    return picture_grid(list(drawn.values()), list(drawn), size=84, says="The surest samples of each class")
+def _grid(drawn: Mapping[str, list[Picture]], says: str) -> Markup | None:
+    shown = {name: photographs for name, photographs in drawn.items() if photographs}
+    return picture_grid(list(shown.values()), list(shown), size=84, says=says) if shown else None
 
 
 def _codes(model: Any, names: list[str], attribute_names: list[str] | None) -> dict[str, Any]:
