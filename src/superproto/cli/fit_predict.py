@@ -169,6 +169,9 @@ def predict_verb(
     reject: Annotated[
         bool, typer.Option("--reject", help="Leave the label empty where a row seems to belong to no known class.")
     ] = False,
+    only_unlabeled: Annotated[
+        bool, typer.Option("--only-unlabeled", help="Of a pack, label the samples that have no label.")
+    ] = False,
     parts: Annotated[
         bool,
         typer.Option(
@@ -187,6 +190,10 @@ def predict_verb(
               superproto predict cub.model many.zarr -o labels --parts
     """
     if parts:
+        if only_unlabeled:
+            raise UserError(
+                "--only-unlabeled reads a pack whole, and --parts reads rows in parts. Choose one of the two."
+            )
         if doubtful_first:
             raise UserError("--doubtful-first sorts all rows, and --parts never holds them all. Choose one of the two.")
         _predict_parts(model, features, output, reject, as_json)
@@ -197,13 +204,26 @@ def predict_verb(
     check_output(output, model, features)
     with terminal.progress(f"labeling {features.name}"):
         loaded = load_model(model)
-        handed = write_labels(output, loaded, open_features(features), doubtful_first=doubtful_first, reject=reject)
+        rows = _unlabeled_rows(features) if only_unlabeled else open_features(features)
+        handed = write_labels(output, loaded, rows, doubtful_first=doubtful_first, reject=reject)
     if as_json:
         terminal.show_json({"labels": output, **handed._asdict()})
         return
     refused = f", {handed.rejected} of them left without a label" if reject else ""
     # What was asked for may go to standard output itself (-o /dev/stdout): the summary is a note.
     terminal.note(f"Wrote {handed.rows} rows to {output}{refused}; mean probability {handed.mean_probability:.2f}.")
+
+
+def _unlabeled_rows(path: Path) -> Any:
+    """The samples of a pack without a label, under their ids."""
+    from superproto.datasets.feature_files import Features
+    from superproto.datasets.packs import read_pack
+
+    pack = read_pack(path)
+    asked = pack.labels < 0
+    if not asked.any():
+        raise UserError(f"{path} has a label for every sample. Leave --only-unlabeled out.")
+    return Features(pack.features[asked], pack.names_of_samples[asked])
 
 
 def _predict_parts(model: Path, features: Path, output: Path, reject: bool, as_json: bool) -> None:

@@ -248,7 +248,8 @@ def _show_classes(task: PictureTask, model: Any) -> None:
 def _show_skipped(embedded: EmbeddedFolder) -> None:
     if embedded.skipped:
         counts = Counter(entry.reason for entry in embedded.skipped)
-        terminal.show(f"{len(embedded.skipped)} files were left out:")
+        number = len(embedded.skipped)
+        terminal.show(f"{number} file{'s were' if number > 1 else ' was'} left out:")
         for reason, count in counts.most_common(_MOST_LISTED):
             example = next(entry.path for entry in embedded.skipped if entry.reason == reason)
             more = f" and {count - 1} more" if count > 1 else ""
