@@ -28,7 +28,7 @@ $(VENV)/.lint: pyproject.toml | $(BIN)/python
 # torch==2.13.0 first where it is to be had: a plain range may take a build with several GB of GPU libraries.
 $(VENV)/.extras: $(VENV)/.test
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0 array-api-compat || echo "no CPU torch here: its tests will skip"
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,tune,frames,scale,images]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,tune,frames,scale,images,pictures]'
 	@touch $@
 
 demo: $(VENV)/.base      ## recognize digits that were never shown; leaves a report to open

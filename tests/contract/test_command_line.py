@@ -80,6 +80,16 @@ def test_pack_takes_empty_labels_for_what_is_to_be_labeled(folder):
         assert all(row["label"] for row in csv.DictReader(handle))
 
 
+def test_predict_can_leave_out_labeled_samples(folder):
+    superproto("pack --features F.npy --labels asked.csv --classes C.csv -o ASKED", folder)
+    superproto("fit ASKED -o ASKED.model", folder)
+    assert superproto("predict ASKED.model ASKED --only-unlabeled -o new.csv", folder).returncode == 0
+    with (folder / "asked.csv").open() as asked, (folder / "new.csv").open() as new:
+        expected = [row["id"] for row in csv.DictReader(asked) if not row["label"]]
+        assert [row["id"] for row in csv.DictReader(new)] == expected
+    assert superproto("predict MODEL PACK --only-unlabeled -o new.csv", folder).returncode == 2
+
+
 @pytest.mark.parametrize("options", ["", "--inductive", "--param rho=0.6", "--params tuned.json", "--method eszsl"])
 def test_evaluate_prints_json_of_the_zero_shot_setting(folder, options):
     done = superproto(f"evaluate PACK {options} --json", folder)

@@ -25,6 +25,7 @@ class HelpPanel:
 GROUPS = (
     "demo",
     "data",
+    "pictures",
     "fit_predict",
     "tune",
     "report",

@@ -180,6 +180,9 @@ def predict_verb(
     reject: Annotated[
         bool, typer.Option("--reject", help="Leave the label empty where a row seems to belong to no known class.")
     ] = False,
+    only_unlabeled: Annotated[
+        bool, typer.Option("--only-unlabeled", help="Of a pack, label the samples that have no label.")
+    ] = False,
     parts: Annotated[
         bool,
         typer.Option(
@@ -207,6 +210,10 @@ def predict_verb(
               superproto predict cub.model many.zarr -o labels --parts
     """
     if parts:
+        if only_unlabeled:
+            raise UserError(
+                "--only-unlabeled reads a pack whole, and --parts reads rows in parts. Choose one of the two."
+            )
         if doubtful_first:
             raise UserError("--doubtful-first sorts all rows, and --parts never holds them all. Choose one of the two.")
         _predict_parts(model, features, output, reject, as_json)
@@ -217,8 +224,8 @@ def predict_verb(
     check_output(output, model, features)
     with terminal.progress(f"labeling {features.name}"):
         loaded = load_model(model)
-        rows = open_features(features)
-        given = None if every else given_labels(features, loaded)
+        rows = _unlabeled_rows(features) if only_unlabeled else open_features(features)
+        given = None if every or only_unlabeled else given_labels(features, loaded)
         options = {"doubtful_first": doubtful_first, "reject": reject, "safe": safe_csv}
         handed = write_labels(output, loaded, rows, given=given, **options)  # type: ignore[arg-type]
     kept = 0 if given is None else sum(label is not None for label in given)
@@ -230,6 +237,18 @@ def predict_verb(
     rejected = f", {handed.rejected} of them left without a label" if reject else ""
     # What was asked for may go to standard output itself (-o /dev/stdout): the summary is a note.
     terminal.note(f"Wrote {handed.rows} rows to {output}{rejected}; mean probability {handed.mean_probability:.2f}.")
+
+
+def _unlabeled_rows(path: Path) -> Any:
+    """The samples of a pack without a label, under their ids."""
+    from superproto.datasets.feature_files import Features
+    from superproto.datasets.packs import read_pack
+
+    pack = read_pack(path)
+    asked = pack.labels < 0
+    if not asked.any():
+        raise UserError(f"{path} has a label for every sample. Leave --only-unlabeled out.")
+    return Features(pack.features[asked], pack.names_of_samples[asked])
 
 
 def _predict_parts(model: Path, features: Path, output: Path, reject: bool, as_json: bool) -> None:

@@ -78,6 +78,10 @@ def report_on(
     if list(map(str, model.classes_)) != list(map(str, task.class_names)):
         raise UserError(f"{path} and {pack} have other classes. Give the data set that the model was fitted on.")
     _check_setting(model, setting, path)
+    if images is not None and not any(
+        (images / str(path)).is_file() for path in (() if task.paths is None else task.paths)
+    ):
+        terminal.note(f"{images} has none of the files that {pack} names, so that the report shows no pictures.")
     names = None if found.attribute_names is None else [str(name) for name in found.attribute_names]
     return build_report(model, task, images=images, tuned=tuned, attribute_names=names)
 

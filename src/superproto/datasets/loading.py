@@ -145,6 +145,7 @@ def _task(pack: Pack, labeled: Array, asked: Array, setting: str) -> Task:
     rows = np.concatenate([labeled, asked])
     y = pack.labels[rows].copy()
     y[len(labeled) :] = -1
+    called = pack.ids if pack.paths is None else pack.paths
     return Task(
         X=pack.features[rows],
         y=y,
@@ -154,6 +155,6 @@ def _task(pack: Pack, labeled: Array, asked: Array, setting: str) -> Task:
         candidates="unseen" if setting == "zsl" else "all",
         setting=setting,
         pool="unseen" if setting == "zsl" else "mixed",
-        paths=None if pack.paths is None else pack.paths[rows],
+        paths=None if called is None else called[rows],
         rows=rows,
     )

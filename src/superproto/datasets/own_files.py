@@ -20,11 +20,14 @@ import numpy.typing as npt
 from superproto.datasets.feature_files import csv_rows, is_header, is_number, read_features
 from superproto.datasets.packs import Pack, write_pack
 from superproto.datasets.row_ids import match_ids
+from superproto.datasets.safe_files.npz import read_npz
 from superproto.errors import UserError
 from superproto.files import PathLike, existing_file
 from superproto.samples.chunks import Array
 
 _SPLITS = ("train", "val", "test")
+# What `predict` and `label` write after id and label.
+_PREDICTED = ["probability", "margin", "runner_up"]
 
 
 class Classes(NamedTuple):
@@ -103,11 +106,12 @@ def pack_arrays(
 
 
 def read_classes(path: PathLike, *, several: str = "average") -> Classes:
-    """Class descriptions from a CSV (name first, then numbers; a line of attribute names is recognized) or JSON."""
+    """Class descriptions from a CSV (name first, then numbers; a line of attribute names is known), JSON or .npz."""
     if several not in ("average", "keep"):
         raise UserError(f"several={several!r} is not known. Give 'average' or 'keep'.")
     path = existing_file(path)
-    rows, attributes = _classes_json(path) if path.suffix.lower() == ".json" else _classes_csv(path)
+    readers = {".json": _classes_json, ".npz": _classes_npz}
+    rows, attributes = readers.get(path.suffix.lower(), _classes_csv)(path)
     if not rows:
         raise UserError(f"{path} describes no class.")
     vectors: dict[str, list[list[float]]] = {}
@@ -158,6 +162,15 @@ def _classes_csv(path: Path) -> tuple[list[tuple[str, list[float]]], list[str] |
     return rows, None if header is None else header[1:]
 
 
+def _classes_npz(path: Path) -> tuple[list[tuple[str, list[float]]], list[str] | None]:
+    arrays = read_npz(path, {"att", "class_names", "attribute_names"})
+    if not {"att", "class_names"} <= set(arrays) or arrays["att"].ndim != 2:
+        raise UserError(f"{path} has no arrays 'att' and 'class_names'. Make it with: superproto describe CLASSES.csv")
+    named = arrays.get("attribute_names")
+    rows = list(zip(arrays["class_names"].astype(str).tolist(), arrays["att"].astype(float).tolist()))
+    return rows, None if named is None else named.astype(str).tolist()
+
+
 def _classes_json(path: Path) -> tuple[list[tuple[str, list[float]]], list[str] | None]:
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"))
@@ -190,7 +203,9 @@ def _read_labels(path: Path) -> tuple[Array, Array, Array]:
         lines[0][0] = "id"
     if lines and [cell.lower() for cell in lines[0][:2]] == ["id", "label"]:
         extra = [cell.lower() for cell in lines.pop(0)[2:]]
-        if extra not in ([], ["split"]):
+        if extra == _PREDICTED:
+            lines = [line[:2] for line in lines]
+        elif extra not in ([], ["split"]):
             raise UserError(f"{path} has the column '{extra[0]}'. Its columns are id, label, and if wanted split.")
     if not lines:
         raise UserError(f"{path} has no rows. Write one line for each sample: id,label (an empty label is predicted).")

@@ -43,6 +43,13 @@ class Pack:
         labels = self.labels[self.splits[split]]
         return np.unique(labels[labels >= 0])
 
+    @property
+    def names_of_samples(self) -> Array:
+        """What to call each sample in a table: its id, its file, or its row number."""
+        if self.ids is not None:
+            return self.ids
+        return np.arange(len(self.features)).astype(str) if self.paths is None else self.paths
+
 
 def read_pack(path: str | os.PathLike[str], *, attributes: str = "att") -> Pack:
     """The pack as it is stored; `attributes` names the array of class descriptions."""

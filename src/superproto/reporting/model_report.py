@@ -79,7 +79,7 @@ def _samples(model: Any, task: Task, answers: Array, names: list[str], images: P
     """What can be said sample by sample."""
     pairs = confused_pairs(task.expected, answers.argmax(axis=1), names) if task.truth_known else None
     return {
-        "uncertainty": _uncertainty(model, task, answers, names) if len(answers) else None,
+        "uncertainty": _uncertainty(model, task, answers, names, images) if len(answers) else None,
         "nearest": _nearest(model, task, answers, names, images),
         "confusions": None if pairs is None else confusion_table(pairs),
     }
@@ -135,7 +135,7 @@ def _descriptions(model: Any, names: list[str]) -> dict[str, Any]:
     return {"chart": chart, "lost": [names[c] for c in order if uncertainty[c] > LOST]}
 
 
-def _uncertainty(model: Any, task: Task, answers: Array, names: list[str]) -> dict[str, Any]:
+def _uncertainty(model: Any, task: Task, answers: Array, names: list[str], images: Path | None) -> dict[str, Any]:
     """How uncertain the labels are: over all samples, by class, and the most uncertain ones."""
     label, of_class = answers.argmax(axis=1), np.asarray(getattr(model, "class_doubt_", np.zeros(answers.shape[1])))
     uncertainty = label_uncertainty(answers.max(axis=1), of_class[label])
@@ -153,7 +153,24 @@ def _uncertainty(model: Any, task: Task, answers: Array, names: list[str]) -> di
         "chart": chart,
         "classes": Table(["class", "mean uncertainty", "samples"], weakest),
         "samples": _most_uncertain(task, answers, uncertainty, names),
+        "grid": _uncertain_pictures(task, label, uncertainty, names, images),
     }
+
+
+def _uncertain_pictures(
+    task: Task, label: Array, uncertainty: Array, names: list[str], images: Path | None
+) -> Markup | None:
+    """The most uncertain pictures of the classes with the largest mean uncertainty."""
+    paths = _sample_paths(task)
+    if images is None or paths is None:
+        return None
+    drawn = {}
+    for c in sorted(np.unique(label), key=lambda c: (-uncertainty[label == c].mean(), c))[:_MAX_WEAKEST]:
+        members = np.flatnonzero(label == c)
+        members = members[np.argsort(-uncertainty[members], kind="stable")][:_NEAREST]
+        hover = [f"{paths[i]}: uncertainty {percent(uncertainty[i])}" for i in members]
+        drawn[names[c]] = _photographs([images / paths[i] for i in members], hover)
+    return _grid(drawn, "The most uncertain samples of each class")
 
 
 def _most_uncertain(task: Task, answers: Array, uncertainty: Array, names: list[str]) -> Table:
@@ -185,7 +202,7 @@ def _nearest(model: Any, task: Task, answers: Array, names: list[str], images: P
     return {
         "n_classes": len(targets),
         "table": Table(["class", "samples"], rows, text_columns=2),
-        "grid": _grid({name: photographs for name, photographs in drawn.items() if photographs}),
+        "grid": _grid(drawn, "The surest samples of each class"),
     }
 
 
@@ -203,12 +220,9 @@ def _photographs(paths: list[Path], called: list[str]) -> list[Picture]:
     return [Picture(uri, hover=name) for uri, name in zip(found, called) if uri] if all(found) else []
 
 
-def _grid(drawn: Mapping[str, list[Picture]]) -> Markup | None:
-    if not drawn:
-        return None
-    return picture_grid(
-        list(drawn.values()), list(drawn), size=84, says="The samples with the highest probability of each class"
-    )
+def _grid(drawn: Mapping[str, list[Picture]], says: str) -> Markup | None:
+    shown = {name: photographs for name, photographs in drawn.items() if photographs}
+    return picture_grid(list(shown.values()), list(shown), size=84, says=says) if shown else None
 
 
 def _codes(model: Any, names: list[str], attribute_names: list[str] | None) -> dict[str, Any]:

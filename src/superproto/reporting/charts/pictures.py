@@ -14,6 +14,7 @@ import numpy as np
 from markupsafe import Markup
 
 from superproto.errors import UserError
+from superproto.pictures.images import Unusable, decode_file
 from superproto.reporting.charts.frame import element, figure, joined, words
 from superproto.samples.chunks import Array
 
@@ -88,23 +89,15 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
-# A photograph of a large camera; what claims more is not decoded.
-_MOST_PIXELS = 120_000_000
-
-
 def thumbnail(path: Path, size: int = 96) -> str | None:
     """The picture's middle square as a small JPEG's data URI; None where the file is missing or is no picture."""
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image
     except ImportError:
         raise UserError('Pictures need Pillow. Install it with: pip install "superproto[images]"') from None
     try:
-        with Image.open(path) as picture:
-            if picture.width * picture.height > _MOST_PIXELS:
-                return None
-            picture.draft("RGB", (4 * size, 4 * size))
-            small = ImageOps.fit(picture.convert("RGB"), (size, size))
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning):
+        small = Image.fromarray(decode_file(path, size, 1.0).view)
+    except Unusable:
         return None
     content = io.BytesIO()
     small.save(content, "JPEG", quality=70)

@@ -1,0 +1,160 @@
+"""LOAD: a folder of pictures to features: walk, decode, embed, keep; a second call goes on where the first stopped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from superproto.errors import UserError
+from superproto.files import PathLike, write_whole
+from superproto.pictures.decoding import decoding_pool, may_pass
+from superproto.pictures.duplicates import exact_copies, near_copies
+from superproto.pictures.encoders import DEFAULT_ENCODER, PictureEncoder, open_encoder
+from superproto.pictures.folder_walk import FoundFile, Skipped, readable_path, walk_pictures
+from superproto.pictures.images import Decoded
+from superproto.pictures.run_folder import KnownFile, RunFolder
+from superproto.samples.chunks import Array
+
+BATCH = 32
+RUN_FOLDER = ".superproto"
+
+
+class EmbeddedFolder(NamedTuple):
+    """Features (N, d) float16 of N files, their ids (paths below the folder, forward slashes), and what was found.
+
+    contents : the hash of each file's content; skipped : files that were left out, with the reason;
+    copies : groups of ids with the same content; near : pairs of ids that look the same; computed : new pictures.
+    """
+
+    features: Array
+    ids: list[str]
+    contents: list[str]
+    skipped: list[Skipped]
+    copies: list[list[str]]
+    near: list[tuple[str, str]]
+    computed: int
+
+
+class EmbeddingProgress(NamedTuple):
+    """Files done and in all, pictures per second, and seconds that are left."""
+
+    done: int
+    total: int
+    rate: float
+    seconds_left: float
+
+
+ReportProgress = Callable[[EmbeddingProgress], None]
+
+
+def embed_folder(
+    photos: PathLike,
+    *,
+    encoder: str | PictureEncoder = DEFAULT_ENCODER,
+    run: PathLike | None = None,
+    progress: ReportProgress | None = None,
+    n_processes: int | None = None,
+) -> EmbeddedFolder:
+    """Features of every picture below a folder.
+
+    The folder of the run (default: `.superproto` inside `photos`) keeps the features by the content of the pictures,
+    so that a second call computes new pictures only, also after a kill. Nothing else in `photos` is changed.
+    """
+    photos = Path(photos)
+    found, skipped = walk_pictures(photos)
+    if not found:
+        raise UserError(
+            f"{photos} holds no picture ({len(skipped)} other files). Give the folder that holds the pictures."
+        )
+    opened = open_encoder(encoder) if isinstance(encoder, str) else encoder
+    store = RunFolder(photos / RUN_FOLDER if run is None else Path(run), opened)
+    try:
+        known, computed = _embed_new(photos, found, opened, store, progress, n_processes)
+        return _collected(found, skipped, known, store, computed)
+    finally:
+        store.close()
+
+
+def write_embedded(path: PathLike, embedded: EmbeddedFolder) -> None:
+    """The file that `fit --features`, `pack` and `predict` read: arrays `features` and `ids`."""
+    with write_whole(path) as handle:
+        np.savez(handle, features=embedded.features, ids=np.array(embedded.ids, dtype=str))
+
+
+def _embed_new(
+    photos: Path,
+    found: Sequence[FoundFile],
+    encoder: PictureEncoder,
+    store: RunFolder,
+    progress: ReportProgress | None,
+    n_processes: int | None,
+) -> tuple[dict[str, KnownFile], int]:
+    """What is known about every file after new ones were embedded, and how many pictures were new."""
+    known, have = store.known_files(found), set(store.fingerprints())
+    missing = [file for file in found if _is_new(known.get(file.path), have)]
+    if not missing:
+        return known, 0
+    by_path = {file.path: file for file in missing}
+    done, computed, start = 0, 0, perf_counter()
+    with decoding_pool(photos, encoder.view, n_processes or max(1, os.cpu_count() or 1)) as pool:
+        for batch in _batches(pool.map(by_path)):
+            computed += _keep_batch([(by_path[path], result) for path, result in batch], encoder, store, have, known)
+            done += len(batch)
+            if progress is not None:
+                rate = done / max(perf_counter() - start, 1e-9)
+                progress(EmbeddingProgress(done, len(missing), rate, (len(missing) - done) / rate))
+    return known, computed
+
+
+def _is_new(known: KnownFile | None, have: set[str]) -> bool:
+    return known is None or (known.reason is None and known.content not in have)
+
+
+def _batches(decoded: Iterator[tuple[str, Decoded | str]]) -> Iterator[list[tuple[str, Decoded | str]]]:
+    batch = []
+    for item in decoded:
+        batch.append(item)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _keep_batch(
+    batch: Sequence[tuple[FoundFile, Decoded | str]],
+    encoder: PictureEncoder,
+    store: RunFolder,
+    have: set[str],
+    known: dict[str, KnownFile],
+) -> int:
+    """Embed the new pictures of a batch and note its files; how many pictures were new."""
+    new = {r.content: r for _, r in batch if isinstance(r, Decoded) and r.content not in have}
+    if new:
+        features = encoder.embed(np.stack([picture.view for picture in new.values()]))
+        store.keep(features, list(new), [picture.fingerprint for picture in new.values()])
+        have.update(new)
+    notes = [(f, r.content, None) if isinstance(r, Decoded) else (f, None, r) for f, r in batch]
+    store.note_files([note for note in notes if note[2] is None or not may_pass(note[2])])
+    known.update((file.path, KnownFile(content, reason)) for file, content, reason in notes)
+    return len(new)
+
+
+def _collected(
+    found: Sequence[FoundFile], skipped: list[Skipped], known: dict[str, KnownFile], store: RunFolder, computed: int
+) -> EmbeddedFolder:
+    contents = {file.path: known[file.path].content for file in found}
+    used = {readable_path(path): content for path, content in contents.items() if content is not None}
+    unused = [Skipped(path, str(known[path].reason)) for path, content in contents.items() if content is None]
+    features = store.features(list(used.values()))
+    fingerprints = store.fingerprints()
+    first = {content: number for number, content in reversed(list(enumerate(used.values())))}
+    rows, ids = sorted(first.values()), list(used)
+    near = near_copies([ids[i] for i in rows], [fingerprints[used[ids[i]]] for i in rows], features[rows])
+    everything = sorted(Skipped(readable_path(path), reason) for path, reason in [*skipped, *unused])
+    return EmbeddedFolder(features, ids, list(used.values()), everything, exact_copies(used), near, computed)

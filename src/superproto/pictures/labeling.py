@@ -1,0 +1,166 @@
+"""FIT: a folder of pictures and a table of classes to labels: embed, describe, read the folders' names, fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from superproto.datasets.feature_files import Features
+from superproto.datasets.task import Task
+from superproto.errors import UserError
+from superproto.estimator.label_table import write_labels
+from superproto.files import PathLike
+from superproto.hpl.estimator import HPL
+from superproto.hpl.user_warnings import LOST
+from superproto.pictures.class_folders import label_by_folder
+from superproto.pictures.descriptions import DescribedClasses, describe_classes
+from superproto.pictures.embedding import EmbeddedFolder, ReportProgress, embed_folder
+from superproto.pictures.encoders import DEFAULT_ENCODER, PictureEncoder, open_encoder
+from superproto.pictures.forecast import AccuracyForecast, forecast_accuracy
+from superproto.samples.chunks import Array
+
+
+class PictureTask(NamedTuple):
+    """Pictures with features, classes with descriptions, and the class of each sorted picture.
+
+    labels : (N,) row of the class, or -1 where the picture is to be labeled; pool : "any" or "new".
+    """
+
+    photos: Path
+    embedded: EmbeddedFolder
+    classes: DescribedClasses
+    labels: Array
+    pool: str
+    warnings: list[str]
+
+    @property
+    def candidates(self) -> str:
+        """The classes that an unsorted picture may have, in the terms of the estimator."""
+        return "all" if self.pool == "any" else "unseen"
+
+    @property
+    def seen(self) -> Array:
+        """(C,) whether a class has sorted pictures."""
+        return np.isin(np.arange(len(self.classes.names)), self.labels)
+
+
+class ClassSummary(NamedTuple):
+    """What was found of a class: sorted pictures, labeled ones, their mean doubt, and whether no cluster fits it."""
+
+    name: str
+    sorted: int
+    found: int
+    doubt: float
+    lost: bool
+
+
+def label_folder(photos: PathLike, classes: PathLike, *, pool: str = "any", **options: Any) -> tuple[PictureTask, HPL]:
+    """The task of a folder, and the model that labeled its unsorted pictures.
+
+    `model.transduction_` has the names of classes in the order of `task.embedded.ids`. The options are those of
+    :func:`read_picture_task`.
+    """
+    task = read_picture_task(photos, classes, pool=pool, **options)
+    return task, fit_picture_task(task)
+
+
+def read_picture_task(
+    photos: PathLike,
+    classes: PathLike,
+    *,
+    pool: str = "any",
+    encoder: str = DEFAULT_ENCODER,
+    run: PathLike | None = None,
+    progress: ReportProgress | None = None,
+) -> PictureTask:
+    """Embed the pictures, describe the classes, and take the names of folders for labels.
+
+    pool : "any": an unsorted picture may be of every class; "new": of the classes without a folder only.
+    """
+    if pool not in ("any", "new"):
+        raise UserError(f"--pool {pool} is not known. Give any or new.")
+    opened = open_encoder(encoder)
+    described = describe_classes(classes, encoder=opened)
+    embedded = embed_folder(photos, encoder=opened, run=run, progress=progress)
+    found = label_by_folder(embedded.ids, embedded.contents, described.names.tolist())
+    number = {name: row for row, name in enumerate(described.names.tolist())}
+    labels = np.array([-1 if label is None else number[label] for label in found.labels])
+    task = PictureTask(Path(photos), embedded, described, labels, pool, [*described.notes, *found.warnings])
+    _check(task, opened)
+    return task
+
+
+def fit_picture_task(task: PictureTask) -> HPL:
+    """The default model, fitted: `transduction_` has a class name for each picture."""
+    names = task.classes.names.astype(object)
+    y = np.array([None if label < 0 else names[label] for label in task.labels], dtype=object)
+    model = HPL(candidates=task.candidates, random_state=0)
+    return model.fit(_rows(task), y, semantics=task.classes.semantics, class_names=task.classes.names)
+
+
+def forecast_task(task: PictureTask) -> AccuracyForecast | None:
+    """What to expect on classes without a folder; None where too few classes have one."""
+    n_unseen = int((~task.seen).sum())
+    if not n_unseen:
+        return None
+    return forecast_accuracy(
+        _rows(task), task.labels, task.classes.semantics, n_unseen=n_unseen, candidates=task.candidates
+    )
+
+
+def write_picture_labels(path: PathLike, task: PictureTask, model: HPL) -> int:
+    """The table of labels of the unsorted pictures, in the order of their paths; how many they are."""
+    asked = np.flatnonzero(task.labels < 0)
+    ids = np.array([task.embedded.ids[row] for row in asked], dtype=object)
+    return write_labels(path, model, Features(_rows(task)[asked], ids)).rows
+
+
+def summarize_classes(task: PictureTask, model: HPL) -> list[ClassSummary]:
+    """A line for each class, in the order of the table."""
+    asked = task.labels < 0
+    lines = []
+    for row, name in enumerate(task.classes.names.tolist()):
+        own = asked & (np.asarray(model.transduction_) == name)
+        doubt = float(model.doubt_[own].mean()) if own.any() else float("nan")
+        lost = bool(model.class_doubt_[row] > LOST and not task.seen[row])
+        lines.append(ClassSummary(name, int((task.labels == row).sum()), int(own.sum()), doubt, lost))
+    return lines
+
+
+def as_task(task: PictureTask) -> Task:
+    """The same as the record that scoring and reports take; nobody knows the truth of unsorted pictures."""
+    return Task(
+        X=_rows(task),
+        y=task.labels,
+        semantics=task.classes.semantics,
+        class_names=task.classes.names,
+        truth=task.labels,
+        candidates=task.candidates,
+        setting="gzsl" if task.pool == "any" else "zsl",
+        pool="mixed" if task.pool == "any" else "unseen",
+        name=task.photos.resolve().name or "pictures",
+        paths=np.array(task.embedded.ids, dtype=object),
+    )
+
+
+def _rows(task: PictureTask) -> Array:
+    return task.embedded.features.astype(np.float32)
+
+
+def _check(task: PictureTask, encoder: PictureEncoder) -> None:
+    """Say before the fit that there is nothing to label, or nothing to learn from."""
+    seen, photos = task.seen, task.photos
+    if not (task.labels < 0).any():
+        raise UserError(f"Every picture of {photos} is in a folder that is named as a class. Nothing is left to label.")
+    if task.pool == "new" and seen.all():
+        raise UserError("Every class has a folder, so that --pool new leaves no class to find. Give --pool any.")
+    shared = hasattr(encoder, "embed_texts") and task.classes.kind != "attributes"
+    if seen.sum() < 2 and not shared:
+        listed = ", ".join(repr(name) for name in task.classes.names[:3].tolist())
+        raise UserError(
+            f"{int(seen.sum())} of {len(seen)} classes have a folder in {photos}. Sort some pictures of at least two "
+            f"classes into folders named as these (such as {listed}). Only an encoder with a text side "
+            "(open_clip:NAME, hf:NAME) and classes in words need none."
+        )

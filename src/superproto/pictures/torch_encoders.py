@@ -1,0 +1,115 @@
+"""LOAD: encoders of packages that the user has: open_clip, timm and transformers. They need torch.
+
+Weights are fetched or found by these packages, as they do for everybody else.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from superproto.errors import UserError
+from superproto.pictures.encoders import PictureEncoder, View
+from superproto.samples.chunks import Array
+
+_PACKAGES = {"open_clip": ("open_clip", "open_clip_torch"), "timm": ("timm", "timm"), "hf": ("transformers",) * 2}
+
+
+def open_torch_encoder(kind: str, name: str) -> PictureEncoder:
+    """open_clip:ARCHITECTURE/PRETRAINED, timm:MODEL, or hf:MODEL (a vision model, or one with texts)."""
+    module, package = _PACKAGES[kind]
+    try:
+        importlib.import_module("torch")
+        importlib.import_module(module)
+    except ImportError:
+        raise UserError(
+            f"{kind}:{name} needs torch and {package}. Install them with: pip install torch {package}"
+        ) from None
+    try:
+        return {"open_clip": _open_clip, "timm": _timm, "hf": _hf}[kind](name)
+    except (OSError, RuntimeError, ValueError, KeyError) as error:
+        raise UserError(f"{kind}:{name} cannot be opened ({' '.join(str(error).split())[:200]}).") from None
+
+
+class _TorchEncoder:
+    """A function from normalized pictures to features, and perhaps one from texts to the same space."""
+
+    def __init__(self, name: str, view: View, mean: Sequence[float], deviation: Sequence[float], run: Any) -> None:
+        self.name, self.identity, self.view, self._run = name, f"{name} view 1", view, run
+        self._shift = 255 * np.asarray(mean, np.float32).reshape(1, 3, 1, 1)
+        self._scale = 255 * np.asarray(deviation, np.float32).reshape(1, 3, 1, 1)
+        self.n_features = self.embed(np.zeros((1, view.side, view.side, 3), np.uint8)).shape[1]
+
+    def embed(self, views: Array) -> Array:
+        """(N, d) float32 features of (N, side, side, 3) bytes."""
+        import torch
+
+        x = (views.transpose(0, 3, 1, 2).astype(np.float32) - self._shift) / self._scale
+        with torch.no_grad():
+            return np.asarray(self._run(torch.from_numpy(x)).float().numpy())
+
+
+class _TwoSidedEncoder(_TorchEncoder):
+    """An encoder whose texts live in the space of its pictures."""
+
+    def __init__(self, *given: Any, read: Any) -> None:
+        super().__init__(*given)
+        self._read = read
+
+    def embed_texts(self, texts: Sequence[str]) -> Array:
+        """(n, d) float32 vectors of texts."""
+        import torch
+
+        with torch.no_grad():
+            return np.asarray(self._read(list(texts)).float().numpy())
+
+
+def _open_clip(name: str) -> PictureEncoder:
+    import open_clip
+
+    architecture, _, pretrained = name.partition("/")
+    model = open_clip.create_model(architecture, pretrained=pretrained or None).eval()
+    tokenizer = open_clip.get_tokenizer(architecture)
+    side = model.visual.image_size
+    view = View(side if isinstance(side, int) else side[0])
+    mean = getattr(model.visual, "image_mean", None) or open_clip.OPENAI_DATASET_MEAN
+    deviation = getattr(model.visual, "image_std", None) or open_clip.OPENAI_DATASET_STD
+    return _TwoSidedEncoder(
+        f"open_clip:{name}", view, mean, deviation, model.encode_image,
+        read=lambda texts: model.encode_text(tokenizer(texts)),
+    )  # fmt: skip
+
+
+def _timm(name: str) -> PictureEncoder:
+    import timm
+
+    model = timm.create_model(name, pretrained=True, num_classes=0).eval()
+    config = timm.data.resolve_data_config({}, model=model)
+    view = View(config["input_size"][-1], config["crop_pct"])
+    return _TorchEncoder(f"timm:{name}", view, config["mean"], config["std"], model)
+
+
+def _hf(name: str) -> PictureEncoder:
+    import transformers
+
+    model = transformers.AutoModel.from_pretrained(name, use_safetensors=True).eval()
+    processor = transformers.AutoImageProcessor.from_pretrained(name)
+    size = getattr(processor, "crop_size", None) or processor.size
+    side = size.get("height") or size.get("shortest_edge") or 224
+    given = (f"hf:{name}", View(side), processor.image_mean, processor.image_std)
+    if not hasattr(model, "get_image_features"):
+        return _TorchEncoder(*given, lambda x: _pooled(model(pixel_values=x)))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(name)
+
+    def read(texts: list[str]) -> Any:
+        return model.get_text_features(**tokenizer(texts, padding=True, truncation=True, return_tensors="pt"))
+
+    return _TwoSidedEncoder(*given, lambda x: model.get_image_features(pixel_values=x), read=read)
+
+
+def _pooled(output: Any) -> Any:
+    pooled = getattr(output, "pooler_output", None)
+    return output.last_hidden_state.mean(1) if pooled is None else pooled.flatten(1)
