@@ -26,12 +26,14 @@ from typing import Any
 import numpy as np
 
 from superproto import HPL
-from superproto.baselines import METHODS
+from superproto.baselines.registry import DEEP, METHODS
 from superproto.datasets import digits, load, make_task
 
 GOLDEN = Path(__file__).with_name("golden.json")
 PACKS = ("flo_efficientnet_lite0", "cub_efficientnet_lite0", "awa1_handcrafted_pca512", "cub_vgg_fc7_4096")
 TEXTS = ("dtd_clip_vitb32", "pets_clip_vitb32", "aid5of19_clip_vitl14", "whurs19_clip_vitb32")
+# Rounding changes what a network learns, so the deep methods have no fingerprint.
+SHALLOW = [key for key in METHODS if key not in DEEP]
 # Large packs are reduced for the methods that take minutes on the whole.
 CLASSES, ROWS_PER_CLASS, COLUMNS = 30, 15, 1280
 
@@ -65,7 +67,7 @@ def fits(data: Path) -> Iterator[tuple[str, Any, Any, Any, Any]]:
     tasks = {"synthetic": make_task(random_state=3), "digits": digits()}
     mixed = {"synthetic": make_task(setting="gzsl", random_state=4), "digits": digits(setting="gzsl")}
     for name, task in tasks.items():
-        for key in METHODS:
+        for key in SHALLOW:
             yield f"{name} zsl {key}", METHODS[key](random_state=0), task.X, task.y, task.semantics
         yield f"{name} inductive hpl", HPL(random_state=0), *known(task), task.semantics
         for init in ("kmeans", "affinity"):
@@ -83,7 +85,7 @@ def fits(data: Path) -> Iterator[tuple[str, Any, Any, Any, Any]]:
             model = HPL(random_state=0, **params)
             yield f"{name} zsl hpl {params}", model, task.X, task.y, task.semantics
     for name, task in mixed.items():
-        for key in METHODS:
+        for key in SHALLOW:
             model = METHODS[key](random_state=0, candidates="all")
             yield f"{name} gzsl {key}", model, task.X, task.y, task.semantics
     for name in PACKS:
@@ -94,7 +96,7 @@ def fits(data: Path) -> Iterator[tuple[str, Any, Any, Any, Any]]:
             if setting == "zsl":
                 yield f"{name} inductive hpl", HPL(random_state=0), *known(task), task.semantics
             X, y, semantics = small(task)
-            for key in METHODS:
+            for key in SHALLOW:
                 model = METHODS[key](random_state=0, candidates=candidates)
                 yield f"{name} small {setting} {key}", model, X, y, semantics
     for name in TEXTS:

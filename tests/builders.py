@@ -10,8 +10,11 @@ from sklearn.base import clone
 
 from superproto import HPL, Task
 from superproto.baselines._shared.gaussians import Moments
+from superproto.baselines.registry import DEEP, METHODS
 from superproto.datasets import make_task
 
+# The methods without torch. tests/baselines/deep asks the others for the same, with few training steps.
+SHALLOW = [name for name in METHODS if name not in DEEP]
 VARIANTS = {
     "default": HPL(),
     "uniform prior": HPL(prior="uniform"),

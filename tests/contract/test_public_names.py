@@ -18,7 +18,7 @@ TOP = ["HPL", "Task", "UserError", "WithinClassWhitening", "load_model", "tune"]
 KEYS = """
 eszsl sae ale devise sje sync exem cdl capd gfzsl msplit-lbi dap conse prototypes gfzsl-em dipl dsrl bidilel sp-zsr
 tmv-hlp stzsl tstd ale-trans mdp wdvsc bmvsc cdvsc label-spreading transclip stata zlap em-dirichlet inmap
-zero-shot hpl hpl-published hpl1
+zero-shot hpl hpl-published hpl1 f-clswgan dcn se-zsl preser vzsl qfsl ganzrl
 """
 OF_THE_PAPER = ["rho", "omega", "alpha", "theta", "max_iter", "tol", "random_state"]
 FURTHER = """

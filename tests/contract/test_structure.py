@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from superproto.baselines import METHODS
+from superproto.baselines.registry import DEEP
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "superproto"
@@ -69,7 +70,7 @@ def test_no_public_name_is_defined_in_two_modules():
 
 @pytest.mark.parametrize("key", METHODS)
 def test_the_file_of_a_baseline_bears_its_name(key):
-    expected = SHARED_FILES.get(key, f"superproto.baselines.{key.replace('-', '_')}")
+    expected = SHARED_FILES.get(key, f"superproto.baselines.{'deep.' * (key in DEEP)}{key.replace('-', '_')}")
     assert METHODS[key].__module__ == expected
 
 

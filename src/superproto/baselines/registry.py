@@ -49,10 +49,19 @@ _HOMES: dict[str, str] = {
     "stzsl": "superproto.baselines.stzsl:STZSL",
     "tstd": "superproto.baselines.tstd:TSTD",
     "ale-trans": "superproto.baselines.ale_trans:ALETrans",
+    "f-clswgan": "superproto.baselines.deep.f_clswgan:FCLSWGAN",
+    "dcn": "superproto.baselines.deep.dcn:DCN",
+    "se-zsl": "superproto.baselines.deep.se_zsl:SEZSL",
+    "preser": "superproto.baselines.deep.preser:PreseR",
+    "vzsl": "superproto.baselines.deep.vzsl:VZSL",
+    "qfsl": "superproto.baselines.deep.qfsl:QFSL",
+    "ganzrl": "superproto.baselines.deep.ganzrl:GANZrl",
     "hpl": "superproto.hpl.estimator:HPL",
     "hpl-published": "superproto.baselines.published_hpl:PublishedHPL",
     "hpl1": "superproto.baselines.published_hpl:HPL1",
 }
+# Methods that need torch to learn. Importing them, and answers of a fitted model, do not.
+DEEP = tuple(key for key, home in _HOMES.items() if ".baselines.deep." in home)
 
 
 class _Methods(Mapping[str, type]):

@@ -1,0 +1,1 @@
+"""FIT with torch: the deep methods on given features, one file each; importing them needs no torch, fitting does."""

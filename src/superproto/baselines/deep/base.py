@@ -1,0 +1,134 @@
+"""FIT with torch: the base of the deep methods, from prepared rows to tensors and back."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import linalg
+from sklearn.utils import check_random_state
+
+from superproto.baselines._shared.predicted_prototypes import unit_semantics
+from superproto.baselines.base import Baseline
+from superproto.baselines.deep.networks import import_torch
+from superproto.baselines.deep.training import FEWEST_CLASSES, Loop, Process, TrainingData, choose_length
+from superproto.errors import UserError
+from superproto.estimator.validation import Problem
+from superproto.samples.chunks import Array
+
+# Features are scaled to [0, 1] between these quantiles: a few large values must not squeeze the rest.
+LOW, HIGH = 0.001, 0.999
+# Shorter descriptions take more steps to matter; much longer ones drown the noise of a generator.
+DESCRIPTION_LENGTH = 3.0
+
+
+class DeepBaseline(Baseline):
+    """Base of the methods that learn networks. Fitting needs torch; answers and model files do not.
+
+    Features are reduced to the ``n_components`` first principal components of the labeled rows and divided by one
+    number, so that a component has variance 1 on average. With ``n_components=None`` each feature is scaled to [0, 1],
+    as the papers do. Descriptions have length 1 before they are centered and divided by one number.
+
+    Where at least ten classes are seen, training runs twice: without a fifth of the seen classes, to find the number of
+    steps that recognizes these best, and then with all of them for that number of steps.
+    """
+
+    _positive: ClassVar[tuple[str, ...]] = ("learning_rate", "max_iter", "batch_size", "n_hidden")
+
+    # Parameters that every deep method takes, set by its constructor.
+    learning_rate: float
+    n_hidden: int
+    batch_size: int
+    n_components: int | None
+    max_iter: int
+    max_seconds: float | None
+    early_stopping: bool
+    verbose: bool
+
+    def _store(self, given: dict[str, Any]) -> None:
+        """Keep the constructor's arguments under their names."""
+        for name, value in given.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+    @abstractmethod
+    def _begin(self, data: TrainingData) -> Process:
+        """A training run at its start."""
+
+    @abstractmethod
+    def _score_features(self, learned: dict[str, Any], features: Array) -> Array:
+        """(N, C) scores of reduced features, by NumPy alone."""
+
+    def _learn(self, X: Array, problem: Problem) -> None:
+        import_torch()
+        self._check_budget()
+        known = ~problem.asked
+        self._learn_scale(X[known])
+        data = TrainingData(
+            rows=self._reduce(X[known]).astype(np.float32),
+            labels=problem.labels[known],
+            pool=self._reduce(X[problem.asked]).astype(np.float32),
+            semantics=scaled_descriptions(problem).astype(np.float32),
+            seen=problem.seen,
+            candidates=problem.allowed,
+        )
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        n_steps, seconds = self._n_steps(problem), self.max_seconds
+        self.validation_scores_ = np.zeros((0, 2))
+        if self.early_stopping and problem.seen.sum() >= FEWEST_CLASSES and not problem.seen.all():
+            seconds = None if seconds is None else seconds / 2
+            rehearsal = Loop(n_steps, seconds, seed, self.verbose)
+            n_steps, self.validation_scores_ = choose_length(rehearsal, data, self._begin, self._score_features)
+        self.learned_, self.n_iter_ = Loop(n_steps, seconds, seed, self.verbose).run(lambda: self._begin(data))
+
+    def _score(self, X: Array) -> Array:
+        return self._score_features(self.learned_, self._reduce(X))
+
+    def _n_steps(self, problem: Problem) -> int:
+        """Steps that this problem needs at most."""
+        return self.max_iter
+
+    def _check_budget(self) -> None:
+        for name in ("n_components", "max_seconds"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise UserError(f"{name} is {value}, but it must be larger than 0, or None.")
+
+    def _learn_scale(self, rows: Array) -> None:
+        """Components of the labeled rows, or the range of each feature; ``_reduce`` applies them."""
+        rows = rows.astype(np.float64)
+        if self.n_components is None:
+            low, high = np.quantile(rows, [LOW, HIGH], axis=0)
+            self.center_, self.basis_ = low, np.diag(1 / np.maximum(high - low, 1e-6))
+            return
+        self.center_ = rows.mean(axis=0)
+        basis, variances = principal_components(rows - self.center_, self.n_components)
+        self.basis_ = basis / np.sqrt(max(float(variances.mean()), 1e-12))
+
+    def _reduce(self, X: Array) -> Array:
+        rows = (X - self.center_.astype(X.dtype)) @ self.basis_.astype(X.dtype)
+        return rows if self.n_components is not None else rows.clip(0, 1)
+
+
+def principal_components(centered: Array, n_components: int) -> tuple[Array, Array]:
+    """(d, r) the first eigenvectors of the covariance, and (r,) their variances; r is at most the rank."""
+    n, d = centered.shape
+    r = max(1, min(n_components, d, n - 1))
+    variances, basis = linalg.eigh(centered.T @ centered / n, subset_by_index=[d - r, d - 1])
+    # The sign of an eigenvector is free: the largest entry is made positive.
+    signs = np.sign(basis[np.abs(basis).argmax(axis=0), np.arange(r)])
+    return (basis * signs)[:, ::-1], np.maximum(variances[::-1], 0)
+
+
+def scaled_descriptions(problem: Problem) -> Array:
+    """(C, q) unit descriptions, less the mean of the seen ones, at a mean square length of 3².
+
+    Where a description has more numbers than there are classes, all are rotated into the span of the descriptions:
+    networks gain nothing from numbers that are the same for all classes.
+    """
+    unit = unit_semantics(problem.semantics)
+    centered = unit - unit[problem.seen].mean(axis=0)
+    if len(centered) < centered.shape[1]:
+        centered = centered @ linalg.svd(centered, full_matrices=False)[2].T
+    return DESCRIPTION_LENGTH * centered / max(float(np.sqrt((centered**2).sum(axis=1).mean())), 1e-12)

@@ -1,0 +1,141 @@
+"""FIT with torch: SE-ZSL, a conditional variational autoencoder with a regressor that reads descriptions back."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from superproto.baselines.deep.networks import (
+    draw,
+    import_torch,
+    kl_to_standard,
+    mean_and_log_variance,
+    perceptron,
+    side_by_side,
+)
+from superproto.baselines.deep.synthesis import GeneratingProcess, GenerativeBaseline
+from superproto.baselines.deep.training import TrainingData
+
+
+def autoencoder_loss(rows: Any, rebuilt: Any, mean: Any, log_variance: Any, kl_weight: float = 1.0) -> Any:
+    """E ½‖x − x̂‖² + w KL(q(z|x) ‖ N(0, I)): the negative lower bound of log p(x|a), up to a constant, for w = 1."""
+    return (0.5 * ((rows - rebuilt) ** 2).sum(dim=1) + kl_weight * kl_to_standard(mean, log_variance)).mean()
+
+
+def regression_loss(descriptions: Any, found: Any) -> Any:
+    """E ‖a − R(x)‖²."""
+    return ((descriptions - found) ** 2).sum(dim=1).mean()
+
+
+class _Run(GeneratingProcess):
+    def __init__(self, model: SEZSL, data: TrainingData) -> None:
+        super().__init__(data, model.batch_size, model.classifier, model.n_synthetic)
+        torch = import_torch()
+        k, r, latent = data.semantics.shape[1], data.rows.shape[1], model.n_latent
+        self.model = model
+        self.encoder = perceptron((r, model.n_hidden, 2 * latent))
+        self.decoder = perceptron((latent + k, model.n_hidden, r), nonnegative=model.n_components is None)
+        self.regressor = perceptron((r, model.n_hidden, k))
+        self.networks = (self.encoder, self.decoder, self.regressor)
+        rate = model.learning_rate
+        self.step_regressor = torch.optim.Adam(self.regressor.parameters(), lr=rate)
+        self.step_vae = torch.optim.Adam([*self.encoder.parameters(), *self.decoder.parameters()], lr=rate)
+
+    def generate(self, descriptions: Any) -> Any:
+        noise = import_torch().randn(len(descriptions), self.model.n_latent)
+        return self.decoder(side_by_side(noise, descriptions))
+
+    def step(self) -> Any:
+        rows, descriptions, _ = self.batch()
+        made = self.generate(descriptions).detach()
+        read = regression_loss(descriptions, self.regressor(rows))
+        read = read + self.model.feedback_weight * regression_loss(descriptions, self.regressor(made))
+        self.step_regressor.zero_grad()
+        read.backward()
+        self.step_regressor.step()
+        loss = self._vae_loss(rows, descriptions)
+        self.step_vae.zero_grad()
+        loss.backward()
+        self.step_vae.step()
+        return loss.detach() + read.detach()
+
+    def _vae_loss(self, rows: Any, descriptions: Any) -> Any:
+        """The autoencoder's loss, and the two terms by which regressor and encoder judge generated rows."""
+        mean, log_variance = mean_and_log_variance(self.encoder, rows)
+        rebuilt = self.decoder(side_by_side(draw(mean, log_variance), descriptions))
+        loss = autoencoder_loss(rows, rebuilt, mean, log_variance)
+        made = self.generate(descriptions)
+        cycle = regression_loss(descriptions, self.regressor(made))
+        marginal = kl_to_standard(*mean_and_log_variance(self.encoder, made)).mean()
+        return loss + self.model.cycle_weight * cycle + self.model.marginal_weight * marginal
+
+
+class SEZSL(GenerativeBaseline):
+    """Synthesized examples: a conditional autoencoder generates features; a regressor must read descriptions back.
+
+    Regressor: ``min_R E‖a − R(x)‖² + λ_R E‖a − R(x̂)‖²`` over real x and generated x̂ = G(z, a). Autoencoder:
+    ``min_{E,G} E ½‖x − G(z, a)‖² + KL(q(z|x) ‖ N(0, I)) + λ_c E‖a − R(x̂)‖² + λ_E E KL(q(z|x̂) ‖ N(0, I))``.
+
+    The paper trains a linear SVM on the generated features. Here the nearest mean of these is the default, and a
+    softmax is offered. Descriptions of generated rows are drawn from seen classes.
+
+    Reference: Verma, Arora, Mishra and Rai, "Generalized zero-shot learning via synthesized examples", CVPR 2018.
+    Published (ResNet-101, proposed split): AWA1 69.5, SUN 63.4, CUB 59.6.
+
+    Parameters
+    ----------
+    cycle_weight : float, default=0.1
+        λ_c. Grows: generated rows show their description more clearly.
+    marginal_weight : float, default=0.1
+        λ_E, weight of the encoding of generated rows.
+    feedback_weight : float, default=0.1
+        λ_R, weight of generated rows for the regressor.
+    learning_rate : float, default=0.001
+        Step of Adam.
+    n_hidden : int, default=512
+        Units of the hidden layers.
+    n_latent : int, default=64
+        Dimension of z.
+    classifier, n_synthetic, batch_size, n_components, max_iter, max_seconds, early_stopping, verbose
+        As in :class:`superproto.baselines.deep.f_clswgan.FCLSWGAN`.
+    candidates, whiten, random_state, seen_bias
+        As everywhere in the zoo; ``random_state`` draws weights, batches and noise.
+
+    Attributes
+    ----------
+    learned_ : dict
+        Weights (C, r) and offsets (C,) of the classifier.
+    n_iter_, validation_scores_
+        Steps of the last training run; step and accuracy on held-out seen classes.
+    """
+
+    method_key = "se-zsl"
+
+    _positive: ClassVar[tuple[str, ...]] = (*GenerativeBaseline._positive, "n_latent")
+    _nonnegative: ClassVar[tuple[str, ...]] = ("cycle_weight", "marginal_weight", "feedback_weight")
+
+    def __init__(
+        self,
+        cycle_weight: float = 0.1,
+        marginal_weight: float = 0.1,
+        feedback_weight: float = 0.1,
+        learning_rate: float = 1e-3,
+        n_hidden: int = 512,
+        n_latent: int = 64,
+        classifier: str = "nearest-mean",
+        n_synthetic: int = 200,
+        batch_size: int = 64,
+        n_components: int | None = 256,
+        max_iter: int = 1500,
+        max_seconds: float | None = None,
+        early_stopping: bool = True,
+        verbose: bool = False,
+        *,
+        candidates: Any = "unseen",
+        whiten: bool | float = False,
+        random_state: Any = None,
+        seen_bias: float = 0.0,
+    ) -> None:
+        self._store(locals())
+
+    def _begin(self, data: TrainingData) -> _Run:
+        return _Run(self, data)
