@@ -187,7 +187,7 @@ def test_parquet_columns_and_lists(tmp_path, task):
         ({"classes.csv": "a,1,2\nb,1\n"}, "'b' has 1 numbers, 'a' has 2"),
         ({"classes.csv": "name,big\na,1\nb,large\n"}, "class 'b' has 'large' where a number belongs"),
         ({"classes.csv": ""}, "describes no class"),
-        ({"classes.csv": "a\n"}, "'a' has 0 numbers"),
+        ({"classes.csv": "a\n"}, "names of classes and no numbers"),
         ({"labels.csv": "0,\xff\n"}, "is not a CSV file in UTF-8"),
     ],
 )
@@ -298,3 +298,26 @@ def test_labels_find_the_rows_of_a_parquet_file_by_their_ids(tmp_path):
     (tmp_path / "c.csv").write_text("\n".join(rows))
     model = fit_files(tmp_path / "x.parquet", tmp_path / "y.csv", tmp_path / "c.csv")
     assert np.mean(model.transduction_ == np.array(names)[task.truth[order]]) > 0.95
+
+
+def test_pictures_and_names_alone_lead_to_the_command_for_pictures(tmp_path):
+    from superproto.datasets import load
+
+    (tmp_path / "photos" / "zebra").mkdir(parents=True)
+    picture = tmp_path / "photos" / "zebra" / "1.jpg"
+    picture.write_bytes(b"x")
+    for path in (tmp_path / "photos", tmp_path / "photos" / "zebra", picture):
+        with pytest.raises(UserError, match="superproto label"):
+            load(path)
+    (tmp_path / "names.csv").write_text("zebra\nhorse\n")
+    with pytest.raises(UserError, match="superproto label PHOTOS --classes"):
+        read_classes(tmp_path / "names.csv")
+
+
+def test_the_note_counts_the_seen_classes_where_no_class_is_unseen(tmp_path):
+    from superproto.datasets import load, pack_arrays
+    from superproto.datasets.packs import write_pack
+
+    pack = pack_arrays(np.eye(6), ["a", "b", "a", "b", "", ""], np.eye(2), ["a", "b"])
+    write_pack(tmp_path / "p.npz", pack)
+    assert "2 to be labeled among 2 candidates." in " ".join(load(tmp_path / "p.npz").notes)

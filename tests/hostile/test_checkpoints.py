@@ -82,7 +82,7 @@ def test_rows_that_changed_places_or_values_are_noticed(kept, tmp_path, between)
         if change == "exchange":
             X[[between % len(X), 3]] = X[[3, between % len(X)]]
         else:
-            X[between % len(X), 0] = np.nextafter(X[between % len(X), 0], np.inf)
+            X[between % len(X), 0] = np.nextafter(X[between % len(X), 0], X.dtype.type(np.inf))
         with pytest.raises(UserError, match="another fit"):
             _fit(tmp_path / "fit.checkpoint", X)
         with pytest.raises(UserError, match="another fit"):

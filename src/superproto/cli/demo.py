@@ -47,7 +47,8 @@ def demo_verb(
     path = build_demo_page(found).write(output / "report.html")
     with write_whole(output / "demo.svg", text=True) as handle:
         handle.write(standalone_svg(prototypes_picture(found)))
-    terminal.show(f"\nReport: {path}")
+    terminal.show("\nNext, your own data: superproto pack --help, then superproto fit --help")
+    terminal.show(f"Report: {Path(path).resolve()}")
 
 
 def _show_demo(found: Demo) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from superproto.errors import UserError
 from superproto.samples.chunks import Array
 
 _VALIDATION_SEED = 0
+_PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 
 
 def load(
@@ -48,11 +50,25 @@ def load(
 
 def read_source(path: str | os.PathLike[str], *, attributes: str = "att") -> Pack:
     """The data set behind a path, unchecked."""
+    _check_no_pictures(Path(path))
     if os.path.isdir(path):
         return read_folder(path, attributes=attributes)
     if Path(path).name in ("res101.mat", "att_splits.mat"):
         raise UserError(f"{path} is one file of an xlsa17 folder. Give the folder.")
     return read_pack(path, attributes=attributes)
+
+
+def _check_no_pictures(path: Path) -> None:
+    """Pictures are labeled by another command, which makes features of them first."""
+    top = list(islice(path.iterdir(), 50)) if path.is_dir() else [path]
+    below = [part for folder in top if folder.is_dir() for part in islice(folder.iterdir(), 20)]
+    picture = next((part for part in (*top, *below) if part.suffix.lower() in _PICTURES), None)
+    if picture is not None and not (path / "res101.mat").exists():
+        folder = path if path.is_dir() else path.parent
+        raise UserError(
+            f"{path} has pictures, and a data set has features. To label pictures write: "
+            f"superproto label {folder} --classes CLASSES.csv -o LABELS.csv"
+        )
 
 
 def to_task(pack: Pack, setting: str = "zsl", protocol: str = "ps", split: str = "test") -> Task:
@@ -89,7 +105,8 @@ def summary(pack: Pack, protocol: str) -> Iterator[str]:
 
 
 def _counts(task: Task) -> Iterator[str]:
-    candidates = len(task.semantics) if task.candidates == "all" else len(task.unseen_classes)
+    # Without an unseen class the seen ones are the candidates.
+    candidates = len(task.semantics) if task.candidates == "all" else len(task.unseen_classes) or len(task.semantics)
     labeled = f"{int((~task.asked).sum())} labeled samples of {len(task.seen_classes)} seen classes"
     yield f"{labeled}; {int(task.asked.sum())} to be labeled among {candidates} candidates."
     absent = np.setdiff1d(task.unseen_classes, task.truth)

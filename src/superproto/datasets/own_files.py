@@ -116,6 +116,11 @@ def read_classes(path: PathLike, *, several: str = "average") -> Classes:
         raise UserError(f"{path} describes no class.")
     vectors: dict[str, list[list[float]]] = {}
     width = len(rows[0][1])
+    if not any(vector for _, vector in rows):
+        raise UserError(
+            f"{path} has names of classes and no numbers. Describe each class by numbers; to label pictures by names "
+            f"alone write: superproto label PHOTOS --classes {path} -o LABELS.csv"
+        )
     for name, vector in rows:
         if len(vector) != width or not width:
             raise UserError(f"{path}: class '{name}' has {len(vector)} numbers, '{rows[0][0]}' has {width}.")
