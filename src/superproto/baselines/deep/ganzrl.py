@@ -98,7 +98,9 @@ class GANZrl(GenerativeBaseline):
         w_1. Grows: generated features are more typical of their class.
     regression_weight : float, default=0.1
         w_2. Grows: generated features show their description more clearly.
-    classifier, n_synthetic, batch_size, n_components, max_iter, max_seconds, early_stopping, verbose
+    classifier : {"softmax", "nearest-mean"}, default="nearest-mean"
+        What learns from the generated features.
+    n_synthetic, batch_size, n_components, max_iter, max_seconds, early_stopping, verbose
         As in :class:`superproto.baselines.deep.f_clswgan.FCLSWGAN`.
     candidates, whiten, random_state, seen_bias
         As everywhere in the zoo; ``random_state`` draws weights, batches and noise.
