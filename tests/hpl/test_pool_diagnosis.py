@@ -15,6 +15,7 @@ from superproto.hpl.pool_diagnosis import (
     REMOTE,
     PoolDiagnosis,
     _remoteness_of_pool,
+    diagnose_pool,
     mixture_shares,
     remoteness,
     usual_distances,
@@ -81,6 +82,20 @@ def test_a_pool_of_one_class_is_recognized_and_not_torn_apart(pool_of, monkeypat
 def test_a_prior_that_is_given_is_kept(pool_of, prior):
     few = TASK.with_pool("few-classes", classes=1, seed=1)
     assert pool_of(few, prior=prior).certainty == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*")
+def test_random_state_reaches_the_diagnosis(monkeypatch):
+    seeds = []
+
+    def noted(*inputs):
+        seeds.append(inputs[-1])
+        return diagnose_pool(*inputs)
+
+    monkeypatch.setattr("superproto.hpl.estimator.diagnose_pool", noted)
+    for random_state in (None, 0, 7):
+        HPL(random_state=random_state, max_iter=1).fit(TASK.X, TASK.y, semantics=TASK.semantics)
+    assert seeds == [0, 0, 7]
 
 
 def test_ten_samples_are_too_few_to_say_that_classes_are_missing(pool_of):

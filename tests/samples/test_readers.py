@@ -324,4 +324,4 @@ def test_a_long_fit_says_how_long_it_will_take(monkeypatch, capsys):
     HPL(max_iter=2, verbose=1).fit(np.array_split(X, 3), TASK.y, semantics=TASK.semantics)
     lines = capsys.readouterr().err
     assert "whitening: 33% of 720 rows, about" in lines
-    assert "at most 0 s left" in lines
+    assert "about 0 s left at most" in lines

@@ -11,7 +11,7 @@ import numpy as np
 
 from superproto.hpl.objective.state import Given, Objective, State
 from superproto.samples.chunks import Array
-from superproto.samples.progress import print_line
+from superproto.samples.progress import print_line, time_left
 from superproto.samples.whitened import WhitenedSamples
 
 INNER_TOLERANCE = 1e-6
@@ -254,10 +254,10 @@ def progress_callback(max_iter: int, callback: Callable[[Iteration], None] | Non
         nonlocal first
         first = first or done.iteration
         seconds = perf_counter() - start
-        left = seconds / (done.iteration - first + 1) * (max_iter - done.iteration)
+        left = time_left(seconds, done.iteration - first + 1, max_iter - done.iteration)
         print_line(
             f"iteration {done.iteration}: objective {done.objective:.6g}, {done.labels_changed} labels changed, "
-            f"{seconds:.1f} s, at most {left:.0f} s left"
+            f"{seconds:.1f} s, {left} at most"
         )
         if callback is not None:
             callback(done)
