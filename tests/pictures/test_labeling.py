@@ -87,8 +87,8 @@ def test_the_python_side_is_as_short(labeled):
 def test_the_report_shows_pictures(labeled):
     page = (labeled[0] / "photos" / ".superproto" / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/jpeg;base64") >= 32
-    assert "The most doubtful samples of each class" in page
-    assert "The surest samples of each class" in page
+    assert "The most uncertain samples of each class" in page
+    assert "The samples with the highest probability of each class" in page
 
 
 def test_embed_and_describe_write_files_that_pack_reads(labeled, capsys):

@@ -202,7 +202,7 @@ def _nearest(model: Any, task: Task, answers: Array, names: list[str], images: P
     return {
         "n_classes": len(targets),
         "table": Table(["class", "samples"], rows, text_columns=2),
-        "grid": _grid(drawn, "The surest samples of each class"),
+        "grid": _grid(drawn, "The samples with the highest probability of each class"),
     }
 
 
