@@ -32,10 +32,10 @@ from superproto.hpl.start import first_states, possible_starts
 from superproto.hpl.uncertainty import Uncertainty, choose_informative, measure_uncertainty
 from superproto.hpl.user_warnings import warn_user
 from superproto.hpl.weights import choose_weights
-from superproto.samples.centering import match_own_descriptions
+from superproto.samples.centering import GAP_ROWS, match_own_descriptions
 from superproto.samples.chunks import Array, ArrayRows, gather, rows_at, rows_of
 from superproto.samples.progress import print_line, with_progress
-from superproto.samples.whitened import WhitenedSamples, fold
+from superproto.samples.whitened import WhitenedSamples, evenly_spread_rows, fold
 
 PUBLISHED: dict[str, Any] = {
     "omega": 0.5,
@@ -319,6 +319,7 @@ class HPL(ZeroShotEstimator):
     def _in_one_space(self, X: Any, problem: Problem) -> bool:
         """Descriptions have as many numbers as features, and labeled samples are like their own."""
         known = np.flatnonzero(~problem.asked)
+        known = known[evenly_spread_rows(len(known), GAP_ROWS)]
         return self._is_shared(problem) and match_own_descriptions(
             rows_at(X, known), problem.labels[known], problem.semantics
         )
