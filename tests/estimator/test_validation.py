@@ -51,7 +51,7 @@ def broken(array, index, value):
         (X, np.array(["cat"] * 96), A, "Give class_names="),
         (X, broken(Y.astype(float), 0, 1.5), A, "label 1.5"),
         (X, np.stack([Y, Y], axis=1), A, "one label per sample"),
-        (X, None, A, "y is missing"),
+        (X, None, A, "No sample is labeled"),
     ],
 )
 def test_bad_data_gets_one_clear_sentence(X, y, A, message):

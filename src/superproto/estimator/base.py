@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -24,10 +24,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from superproto.errors import UserError
 from superproto.estimator.input_mistakes import check_alignment, check_samples
 from superproto.estimator.model_file import save_model
-from superproto.estimator.validation import Problem, check_problem, fingerprint
+from superproto.estimator.validation import Problem, check_problem, fingerprint, read_named_vectors
 from superproto.samples import kernels
 from superproto.samples.centering import center_metric
-from superproto.samples.chunks import LARGEST, Array, ChunkedRows, add_up, chunk_length, gather, rows_at, rows_of
+from superproto.samples.chunks import (
+    LARGEST,
+    UNLABELED,
+    Array,
+    ChunkedRows,
+    add_up,
+    chunk_length,
+    gather,
+    rows_at,
+    rows_of,
+)
 from superproto.samples.readers import as_rows
 from superproto.samples.readers.device import back
 from superproto.samples.row_seal import inspect_and_seal, seal_of_rows, seal_text
@@ -56,9 +66,9 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         X : array of shape (N, d)
             Features, finite numbers: an array or frame in memory; a memory-mapped, Zarr, HDF5 or Dask array; a Parquet
             data set; a torch or CuPy array; an iterable of chunks that can be read again; or the name of such a file.
-        y : array of shape (N,)
-            Row of ``semantics`` (or class name), -1 (None, NaN) where the label is asked for.
-        semantics : array or frame of shape (C, k), default=None
+        y : array of shape (N,) or None
+            Row of ``semantics`` (or class name), -1 (None, NaN) where the label is asked for. None: no row is labeled.
+        semantics : array or frame of shape (C, k), or mapping from class name to vector, default=None
             One description per class, seen or unseen. None: a class describes only itself.
         class_names : sequence of length C, default=None
             Names of the rows of ``semantics`` when it is an array and y holds names.
@@ -74,6 +84,11 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
 
         X is what the method gave to :meth:`_label_pool`.
         """
+
+    def fit_predict(self, X: Any, y: Any = None, semantics: Any = None, class_names: Any = None) -> Array:
+        """Fit, and return ``transduction_``: a class for every row of X."""
+        self.fit(X, y, semantics=semantics, class_names=class_names)
+        return self.transduction_
 
     # -- answers ---------------------------------------------------------------------------------------------------
 
@@ -135,10 +150,14 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         return light
 
     def _check(self, X: Any, y: Any, semantics: Any, class_names: Any) -> tuple[Any, Problem]:
+        if isinstance(semantics, Mapping):
+            semantics, class_names = read_named_vectors(semantics, class_names)
         check_alignment(X, y, semantics)
         X = self._check_rows(X, reset=True)
-        problem = check_problem(y, semantics, class_names, self.candidates)
         n_rows = rows_of(X).n_rows
+        if y is None and semantics is not None:
+            y = np.full(n_rows, UNLABELED)
+        problem = check_problem(y, semantics, class_names, self.candidates)
         if len(problem.labels) != n_rows:
             raise UserError(
                 f"X has {n_rows} rows, but y has {len(problem.labels)} labels (inconsistent numbers of samples). "

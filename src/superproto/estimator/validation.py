@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +68,24 @@ def check_problem(
     allowed = _allowed(candidates, seen, names)
     _warn_about_duplicates(table, names)
     return Problem(codes, table, names, seen, allowed, described=semantics is not None)
+
+
+def read_named_vectors(semantics: Mapping[Any, Any], class_names: Any) -> tuple[NDArray[Any], list[Any]]:
+    """(C, k) the vectors of a mapping from class name to vector, and the names."""
+    if class_names is not None:
+        raise UserError("semantics is a mapping, whose keys are the class names. Leave class_names out.")
+    if not semantics:
+        raise UserError("semantics is an empty mapping. Give one vector per class.")
+    vectors = [np.asarray(vector) for vector in semantics.values()]
+    first = next(iter(semantics))
+    odd = next((name for name, row in zip(semantics, vectors) if row.ndim != 1 or row.shape != vectors[0].shape), None)
+    if odd is not None:
+        shape = np.shape(semantics[odd])
+        raise UserError(
+            f"semantics[{odd!r}] has shape {shape}, but semantics[{first!r}] has shape {vectors[0].shape}. "
+            "Give vectors of one length."
+        )
+    return np.stack(vectors), list(semantics)
 
 
 def fingerprint(X: NDArray[Any], problem: Problem) -> str:
