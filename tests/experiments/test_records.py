@@ -120,6 +120,7 @@ def test_every_study_of_the_repository_is_kept_in_the_one_format():
         "parts_held_out": {"run"},
         "robustness": {"robustness"},
         "speed": {"speed"},
+        "texts": {"run"},
     }
 
 
