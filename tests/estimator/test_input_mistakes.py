@@ -37,6 +37,16 @@ def test_a_mistake_is_named_with_its_cure(rows, labels, table, message):
         HPL().fit(rows, labels, semantics=table)
 
 
+def test_lists_and_frames_are_checked_as_arrays_are():
+    with pytest.raises(UserError, match="NaN at row 7, column 3"):
+        HPL().fit(changed(np.nan).tolist(), Y, semantics=A)
+    with pytest.raises(UserError, match="Reshape your data"):
+        HPL().fit(X[0].tolist(), Y, semantics=A)
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(UserError, match="NaN at row 7, column 3"):
+        HPL().fit(pandas.DataFrame(changed(np.nan)), Y, semantics=A)
+
+
 def test_rows_to_predict_are_checked_too():
     model = HPL(max_iter=2).fit(X, Y, semantics=A)
     with pytest.raises(UserError, match="NaN at row 7, column 3"):

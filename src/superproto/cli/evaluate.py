@@ -291,7 +291,7 @@ def _show_comparison(
         rows.append([one.method, *scores, _interval(one), f"{one.seconds:.1f}", against])
     rows += [[name, "failed", *[""] * (len(columns) - 3), reason] for name, reason in failed.items()]
     prepared = "each method's own features" if features is Preparation.own else f"{features.value} features"
-    asked = f"{found[0].scores['questions']} questions, {prepared}"
+    asked = f"{found[0].scores['questions']} samples, {prepared}"
     title = f"{task.name}: {task.setting}, {task.protocol}, pool {task.pool}, {asked}"
     terminal.show_table(columns, rows, title=title)
 

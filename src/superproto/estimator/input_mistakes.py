@@ -10,9 +10,10 @@ from superproto.errors import UserError
 
 
 def check_samples(X: Any) -> None:
-    """One dimension, masked values, NaN or infinity in an array: say which, and where."""
+    """One dimension, masked values, NaN or infinity in an array, frame or list: say which, and where."""
     if _has_masked_values(X):
         raise UserError("X is a masked array with masked values. Fill them in, or drop these rows.")
+    X = _as_array(X)
     if not isinstance(X, np.ndarray) or X.dtype.kind not in "fiub":
         return
     if X.ndim == 1:
@@ -57,6 +58,16 @@ def _is_misordered(one: Any, other: Any) -> bool:
     return bool(unique and one.isin(other).all())
 
 
+def _as_array(X: Any) -> Any:
+    """The numbers of a list or frame as an array; itself where they are none."""
+    if not isinstance(X, (list, tuple)) and not hasattr(X, "to_numpy"):
+        return X
+    try:
+        return X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
+    except (TypeError, ValueError):
+        return X
+
+
 def _has_masked_values(values: Any) -> bool:
     return isinstance(values, np.ma.MaskedArray) and bool(np.ma.getmaskarray(values).any())
 
@@ -68,5 +79,5 @@ def _name_what_is_not_finite(X: np.ndarray[Any, Any]) -> None:
         kind = "NaN" if np.isnan(X[row, column]) else "infinity"
         raise UserError(
             f"Input X contains {kind} at row {row}, column {column} ({int(wrong.sum())} values are NaN or infinity, in "
-            f"{int(wrong.any(axis=1).sum())} rows). Drop or mend these rows."
+            f"{int(wrong.any(axis=1).sum())} rows). Drop or correct these rows."
         )
