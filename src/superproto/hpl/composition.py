@@ -16,22 +16,21 @@ from superproto.hpl.objective.least_squares import LeastSquaresEncoding, spectru
 from superproto.hpl.objective.sphere import SphereEncoding
 from superproto.hpl.objective.state import Given, Objective, Spectrum, State
 from superproto.hpl.parameters import Parameters
-from superproto.hpl.pool_diagnosis import PoolDiagnosis
 from superproto.hpl.seen_classes import SeenClasses
+from superproto.hpl.texts import Votes
 from superproto.hpl.weights import Weights, alignment_weights
 from superproto.samples.chunks import Array
 
-# Pseudo-count of the shares of seen and unseen classes in the prior (docs/decisions.md, 8).
-SHARE_PSEUDO_COUNT = 20.0
-
 
 def build_objective(
-    data: FitData, seen: SeenClasses, start: State, pool: PoolDiagnosis, weights: Weights, params: Parameters
+    data: FitData, seen: SeenClasses, start: State, weights: Weights, params: Parameters
 ) -> tuple[Objective, State]:
     """The objective and where its iterations start; in the generalized setting with the share of unseen classes."""
     kappa = alignment_weights(data, seen, start, weights, params)
-    offset = first_offset(data, seen, pool.advantage, start.P, params.soft)
-    objective = compose(_given(data, start, weights, kappa, offset, params), data, seen.temperature, weights, params)
+    offset = first_offset(data, seen, start.P, params.soft)
+    objective = compose(
+        _given(data, start, seen.votes, weights, kappa, offset, params), data, seen.temperature, weights, params
+    )
     return settle_unseen_share(objective, start, data, weights, seen.compactness)
 
 
@@ -43,21 +42,27 @@ def compose(given: Given, data: FitData, temperature: float, weights: Weights, p
         return Objective(LeastSquaresEncoding(given), OneWayAlignment(given))
     encoding = SphereEncoding(
         given, temperature, weights.relaxation, params.estimates_prior,
-        levels=np.unique(data.seen[data.allowed], return_inverse=True)[1], pseudo_count=SHARE_PSEUDO_COUNT,
+        levels=np.unique(data.seen[data.allowed], return_inverse=True)[1],
+        pseudo_count=params.constants.share_pseudo_count,
         relaxes=params.estimates_prior and weights.relaxation > 0 and not data.generalized,
         own=weights.own, most_own=weights.most_own,
     )  # fmt: skip
     return Objective(encoding, OneWayAlignment(given, share=0.5))
 
 
-def _given(data: FitData, start: State, weights: Weights, kappa: Array, offset: Array, params: Parameters) -> Given:
+def _given(
+    data: FitData, start: State, votes: Votes | None, weights: Weights, kappa: Array, offset: Array, params: Parameters
+) -> Given:
     spectra, constant = gram_spectra(data, weights.gamma, params)
+    nothing = Votes(np.zeros_like(start.P), np.zeros(data.n_classes))
+    votes = nothing if votes is None else votes
     return Given(
         A=data.descriptions, seen=data.seen, allowed=data.allowed, counts=data.counts, sums=data.sums, pool=data.pool,
         unit=params.unit, kappa=kappa, beta=params.beta, lam=params.lam, gamma=weights.gamma,
         discriminative=params.discriminative, dictionary_solver=params.dictionary_solver,
         ridge=scaled_code_ridge(start.D_v, start.D_c, params.lam, params.code_ridge),
-        spectra=spectra, constant=constant, offset=offset,
+        spectra=spectra, constant=constant, offset=offset, votes=votes.vectors,
+        vote_bias=votes.biases,
         held=data.seen & data.allowed & (params.soft and data.generalized),
     )  # fmt: skip
 
@@ -91,9 +96,9 @@ def scoring(objective: Objective, state: State) -> tuple[Array, Array]:
     """Prototypes and biases with which <x, p_j> + bias_j is largest for the class that a sample is given."""
     given, encoding = objective.given, objective.encoding
     if isinstance(encoding, SphereEncoding):
-        bias = given.offset.copy()
+        bias = given.bias.copy()
         bias[given.allowed] += encoding.temperature * state.log_scaling
-        return encoding.stretch * state.P, bias
+        return encoding.scored(state, np.arange(len(state.P))), bias
     return 2 * (1 + given.discriminative) * state.P, -(state.P**2).sum(axis=1)
 
 

@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+
+
+def _number(value: float, unit: str) -> float:
+    """A field with its unit; ``benchmarks/constants.jsonl`` records what other values do on held-out seen classes."""
+    return field(default=value, metadata={"unit": unit})
 
 
 @dataclass(frozen=True)
 class Constants:
-    """One value of each for all data sets; an ablation fits with others (:meth:`HPL.with_constants`).
+    """One value of each for all data sets. An ablation fits with other values (:meth:`HPL.with_constants`).
 
-    ``relaxation``, in [0, 1): how strongly class sizes follow the prior; 0 not at all, near 1 exactly. An estimated
-    prior has this strength until few labels change, and then as much of it as the class sizes found without it confirm.
-    ``own_vote``, in [0, 1]: how much of its own influence on a prototype a sample feels when it is assigned. 1 is all
-    of it, as in K-means; guesses then confirm themselves. ``code_ridge``: added to the least squares of the codes, in
-    units of their mean eigenvalue. Larger: codes use more super-prototypes, each a little. Free prototypes have none,
-    as in the paper. ``refine``: whether converged fits are refined.
+    ``relaxation``: strength f of the class prior in a pool that looks even; 0 none, near 1 exact class sizes.
+    ``own_vote``: the part of its own influence on a prototype that a sample keeps when it is assigned; 1 as in K-means.
+    ``code_ridge``: ridge of the codes. Larger: codes use more super-prototypes, each a little.
+    ``prototype_ridge``: ridge of the regression from descriptions to prototypes.
+    ``small_pool_weight``: weight a of a description in small pools, a / (1 + expected samples)^3.
+    ``uneven_weight``: how many times its reliability a description weighs where class sizes are free.
+    ``label_weight``: weight of a label of a class with few labels.
+    ``few_labels``: a candidate with at most so many labels is still placed by the unlabeled samples.
+    ``share_pseudo_count``: pseudo-count of the shares of seen and unseen classes in the generalized setting.
+    ``even_agreement``: without labels, the ratio of vote scales at which class sizes are still taken to be even.
+    ``least_gain``, ``least_prospect``: what a split must gain to be kept, and must promise to be tried.
+    ``doubtful``: coherence below which a candidate seems to be absent.
+    ``vote_weight``: weight of the texts' votes in the assignment; 0 leaves them out.
+    ``refine``: whether converged fits are refined. ``forecast``: whether left-out seen classes are labeled as if they
+    were unseen.
     """
 
-    relaxation: float = 0.9
-    own_vote: float = 0.0
-    code_ridge: float = 0.3
+    relaxation: float = _number(0.9, "share of exact class sizes")
+    own_vote: float = _number(0.0, "share of the self-influence")
+    code_ridge: float = _number(0.3, "mean eigenvalues of the codes' normal matrix")
+    prototype_ridge: float = _number(0.3, "mean diagonal of the kernel of descriptions")
+    small_pool_weight: float = _number(100.0, "effective samples")
+    uneven_weight: float = _number(5.0, "reliabilities of a description")
+    label_weight: float = _number(3.0, "unlabeled samples")
+    few_labels: float = _number(10, "labels")
+    share_pseudo_count: float = _number(20.0, "samples")
+    even_agreement: float = _number(0.7, "ratio of inverse temperatures")
+    least_gain: float = _number(0.05, "contribution of an average class to the objective")
+    least_prospect: float = _number(0.025, "contribution of an average class to the objective")
+    doubtful: float = _number(0.1, "lengths of a seen class's mean")
+    vote_weight: float = _number(0.5, "votes of one text")
     refine: bool = True
+    forecast: bool = True
+
+
+def numbers() -> dict[str, str]:
+    """Name and unit of every hand-set number."""
+    return {item.name: item.metadata["unit"] for item in fields(Constants) if "unit" in item.metadata}

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from superproto.errors import UserError
@@ -22,19 +21,21 @@ from superproto.hpl.composition import build_objective, class_shares, scoring
 from superproto.hpl.constants import Constants
 from superproto.hpl.fit_data import FitData
 from superproto.hpl.objective.state import Objective, State
-from superproto.hpl.parameters import check_parameters, is_unit, with_few_labels_as_unseen
-from superproto.hpl.pool_diagnosis import diagnose_pool
+from superproto.hpl.parameters import Parameters, check_parameters, is_unit, with_few_labels_as_unseen
+from superproto.hpl.pool_diagnosis import measure_evenness
 from superproto.hpl.refinement import refine
 from superproto.hpl.seen_classes import SeenClasses
-from superproto.hpl.several_prototypes import divide_classes, merge_prototypes
 from superproto.hpl.solver import Iteration, Outcome, Schedule, best_start, minimize, progress_callback
 from superproto.hpl.start import first_states, possible_starts
+from superproto.hpl.texts import TEXT_ROWS, TextFit, fit_texts
 from superproto.hpl.uncertainty import Uncertainty, choose_informative, measure_uncertainty
 from superproto.hpl.user_warnings import warn_user
 from superproto.hpl.weights import choose_weights
 from superproto.samples.centering import GAP_ROWS, match_own_descriptions
 from superproto.samples.chunks import Array, ArrayRows, gather, rows_at, rows_of
+from superproto.samples.kernels import unit_rows
 from superproto.samples.progress import print_line, with_progress
+from superproto.samples.timing import span
 from superproto.samples.whitened import WhitenedSamples, evenly_spread_rows, fold
 
 PUBLISHED: dict[str, Any] = {
@@ -47,7 +48,6 @@ PUBLISHED: dict[str, Any] = {
     "alignment_scale": None,
     "prior": None,
     "temperature": 0.0,
-    "n_prototypes": 1,
 }
 
 
@@ -108,8 +108,6 @@ class HPL(ZeroShotEstimator):
         On the sphere, or where the objective puts them (the paper).
     temperature : float, default=0.03
         Softness of the assignment of pool samples, in units of how compact the seen classes are; 0 is a hard one.
-    n_prototypes : "auto" or int, default="auto"
-        Prototypes of an unseen class. "auto": as many as its samples ask for by an information criterion, mostly one.
     verbose : int, default=0
         1: lines on standard error about long passes and each outer iteration, with the time that is left.
     callback : callable or None, default=None
@@ -133,8 +131,6 @@ class HPL(ZeroShotEstimator):
         After each outer iteration; never rises.
     class_prior_ : array of shape (C,)
         Share of the pool found for each class.
-    prototype_classes_ : array of shape (P,)
-        The class of each of the ``scoring_prototypes_``: the classes in order, then further prototypes of some.
     doubt_ : array of shape (N,)
         The chance that a found label is wrong, as far as the model can tell; 0 only where the label was given.
     class_doubt_ : array of shape (C,)
@@ -187,7 +183,6 @@ class HPL(ZeroShotEstimator):
         prior: Any = "estimated",
         prototypes: str = "unit",
         temperature: float = 0.03,
-        n_prototypes: Any = "auto",
         verbose: int = 0,
         callback: Callable[[Iteration], None] | None = None,
         checkpoint: Any = None,
@@ -211,7 +206,6 @@ class HPL(ZeroShotEstimator):
         self.prior = prior
         self.prototypes = prototypes
         self.temperature = temperature
-        self.n_prototypes = n_prototypes
         self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
@@ -235,19 +229,20 @@ class HPL(ZeroShotEstimator):
         task, in_one_space = self._task(X, problem)
         params = check_parameters(self, task, self.init if init is None else init)
         checkpoint = Checkpoint(self.checkpoint, signature(self, params.init))
-        self.metric_ = self._metric(X, task)
-        data = FitData.of(X, task, self.metric_, params.unit, in_one_space)
-        seen = SeenClasses.of(data, params.unit, params.temperature)
+        texts = self._fit_texts(X, task, params) if in_one_space else None
+        self.metric_ = self._metric(X, task) if texts is None or task.seen.any() else texts.metric
+        data = FitData.of(X, task, self.metric_, params.unit, self.constants.label_weight, in_one_space)
+        seen = SeenClasses.of(data, params.unit, params.temperature, self.constants, texts)
         fresh, start = first_states(data, seen.predicted, params)
-        pool = diagnose_pool(data, seen, params.soft, params.estimates_prior, params.seed or 0)
-        weights = choose_weights(data, seen, pool, params)
-        objective, start = build_objective(data, seen, start, pool, weights, params)
+        evenness = measure_evenness(data, seen, params.soft, params.seed or 0)
+        weights = choose_weights(data, seen, evenness, params)
+        objective, start = build_objective(data, seen, start, weights, params)
         start = best_start(objective, possible_starts(objective, start, data, weights), self._schedule())
         outcome = minimize(objective, start, self._schedule(), self._reporter(), checkpoint.keep, checkpoint.progress)
-        objective, outcome = refine(objective, outcome, data, seen, fresh, pool, weights, params, self._refit)
-        objective, outcome, parents = self._with_several_prototypes(objective, outcome, data, params.n_prototypes)
-        self._store(objective, outcome, parents, data, pool.evenness, seen.temperature)
-        self._store_answers(X, problem, measure_uncertainty(data, seen, outcome.state, parents, self._class_scores))
+        objective, outcome = refine(objective, outcome, data, seen, fresh, evenness, weights, params, self._refit)
+        self._store(objective, outcome, data, evenness, seen.temperature)
+        stability = 1.0 if texts is None or task.seen.any() else texts.stability
+        self._store_answers(X, problem, measure_uncertainty(data, seen, outcome.state, self._class_scores, stability))
         checkpoint.remove()
         warn_user(self, problem)
         return self
@@ -258,10 +253,19 @@ class HPL(ZeroShotEstimator):
         self._store_classes(problem)
         return with_progress(X) if self.verbose else X, problem
 
+    def _fit_texts(self, X: Any, task: Problem, params: Parameters) -> TextFit | None:
+        """What texts of the feature space and unlabeled samples tell together; None where seen classes are candidates."""
+        asked = np.flatnonzero(task.asked)
+        if (task.seen & task.allowed).any() or not len(asked) or not params.soft or not self.whiten:
+            return None
+        rows = unit_rows(rows_at(X, asked[evenly_spread_rows(len(asked), TEXT_ROWS)]).astype(np.float64))
+        with span("whiten"):
+            return fit_texts(rows, unit_rows(task.semantics[task.allowed]), self.constants)
+
     def _task(self, X: Any, problem: Problem) -> tuple[Problem, bool]:
         """The problem with hardly labeled classes counted as unseen; whether descriptions live in the feature space."""
         in_one_space = self._in_one_space(X, problem)
-        return with_few_labels_as_unseen(problem, in_one_space, is_unit(self)), in_one_space
+        return with_few_labels_as_unseen(problem, in_one_space, is_unit(self), self.constants.few_labels), in_one_space
 
     def _refit(self, objective: Objective, state: State) -> Outcome:
         """A further fit, of which a callback is not told: not all of them are kept."""
@@ -269,16 +273,6 @@ class HPL(ZeroShotEstimator):
             print_line("another fit, to refine the matching and division of clusters")
         report = progress_callback(self.max_iter, None) if self.verbose else None
         return minimize(objective, state, self._schedule(), report)
-
-    def _with_several_prototypes(
-        self, objective: Objective, outcome: Outcome, data: FitData, number: int | None
-    ) -> tuple[Objective, Outcome, Array]:
-        """Go on with several prototypes for the classes whose samples ask for it; (C',) whose prototype each is."""
-        found = divide_classes(objective, outcome.state, data, number)
-        if found is None:
-            return objective, outcome, np.arange(data.n_classes)
-        parents, divided, first = found
-        return divided, minimize(divided, first, self._schedule(), self._reporter()), parents
 
     def most_informative(self, n: int) -> Array:
         """(n,) rows of the fitted X whose labels would help most: typical samples of the most doubtful clusters.
@@ -299,13 +293,7 @@ class HPL(ZeroShotEstimator):
         return self._class_scores(WhitenedSamples(ArrayRows(X, dtype=np.float64), self.metric_))
 
     def _class_scores(self, samples: WhitenedSamples) -> Array:
-        """A class with several prototypes scores T log sum exp(s / T) over them: its share of the assignment."""
-        scores = samples.scores(self.scoring_prototypes_, getattr(self, "_folded", None)) + self.class_bias_
-        n_classes = len(self.classes_)
-        for j in np.unique(self.prototype_classes_[n_classes:]):
-            own = scores[:, self.prototype_classes_ == j] / self.temperature_
-            scores[:, j] = self.temperature_ * logsumexp(own, axis=1)
-        return scores[:, :n_classes]
+        return samples.scores(self.scoring_prototypes_, getattr(self, "_folded", None)) + self.class_bias_
 
     def _portable(self) -> HPL:
         """With the metric folded into the prototypes, once for all chunks."""
@@ -380,9 +368,9 @@ class HPL(ZeroShotEstimator):
         return progress_callback(self.max_iter, self.callback) if self.verbose else self.callback
 
     def _store(
-        self, objective: Objective, outcome: Outcome, parents: Array, data: FitData, evenness: float, temperature: float
+        self, objective: Objective, outcome: Outcome, data: FitData, evenness: float, temperature: float
     ) -> None:
-        whole, continuation = merge_prototypes(outcome.state, parents), outcome.state.continuation
+        whole, continuation = outcome.state, outcome.state.continuation
         self.visual_prototypes_ = whole.P
         self.codes_ = whole.Z
         self.visual_super_prototypes_ = whole.D_v
@@ -391,8 +379,7 @@ class HPL(ZeroShotEstimator):
         self.n_iter_ = len(outcome.objective)
         self.scoring_prototypes_, self.class_bias_ = scoring(objective, outcome.state)
         self.class_prior_ = class_shares(whole, data.allowed, data.pool is not None)
-        self.prototype_classes_ = parents
         self.temperature_ = temperature
         self.hold_ = continuation.prior_strength if continuation.settled else 0.0
-        self.missing_ = objective.given.held[: data.n_classes] & ~data.seen
+        self.missing_ = objective.given.held & ~data.seen
         self.evenness_ = evenness

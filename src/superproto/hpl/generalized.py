@@ -109,14 +109,12 @@ def leave_out(data: FitData, prototypes: Array, number: int = CALIBRATION_ROWS) 
     return LeftOut(labeled, normalized(sums[seen][classes] - rows, rows), prototypes)
 
 
-def first_offset(data: FitData, seen: SeenClasses, advantage: Array, P: Array, soft: bool) -> Array:
-    """(C,) what is added to scores at the start: the diagnosed ``advantage`` (c,) of candidates.
+def first_offset(data: FitData, seen: SeenClasses, P: Array, soft: bool) -> Array:
+    """(C,) what is added to scores at the start: what a predicted prototype lacks against a learned one.
 
-    Where seen classes compete, what a predicted prototype lacks against a learned one, from the labeled samples alone.
-    ``P`` (C, d) are the prototypes of the start.
+    From the labeled samples alone; 0 where seen classes do not compete. ``P`` (C, d) are the prototypes of the start.
     """
     offset = np.zeros(data.n_classes)
-    offset[data.allowed] = advantage
     if soft and data.generalized:
         rows, mask = leave_out(data, seen.prototypes), data.seen
         own_predicted = seen.left_out[rows.labeled.classes]
@@ -154,7 +152,7 @@ def _own_share(encoding: SphereEncoding, state: State, pool: WhitenedSamples) ->
     given = encoding.given
     columns = np.flatnonzero(given.allowed)
     some = pool.some(evenly_spread_rows(pool.n, CALIBRATION_ROWS))
-    scores = some.scores(state.P[columns]) + given.offset[columns]
+    scores = some.scores(encoding.scored(state, columns)) + given.bias[columns]
     Q = softmax(scores / encoding.temperature + state.log_scaling, axis=1)
     Q = Q[:, ~given.seen[columns]]
     return float((Q**2).sum() / max(float(Q.sum()), 1e-12))

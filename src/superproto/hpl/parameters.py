@@ -11,9 +11,9 @@ import numpy as np
 
 from superproto.errors import UserError
 from superproto.estimator.validation import Problem
+from superproto.hpl.constants import Constants
 from superproto.samples.chunks import Array
 
-FEW_LABELS = 10
 # For each class that stays seen (docs/decisions.md, 16).
 MOST_OPENED = 2
 _OPTIONS = {
@@ -48,11 +48,8 @@ class Parameters:
     prior: Any
     estimates_prior: bool
     temperature: float
-    relaxation: float
-    own_vote: float
+    constants: Constants
     code_ridge: float
-    refine: bool
-    n_prototypes: int | None
     seed: int | None
 
 
@@ -80,11 +77,8 @@ def check_parameters(model: Any, problem: Problem, init: Any) -> Parameters:
         prior=model.prior,
         estimates_prior=isinstance(model.prior, str) and model.prior == "estimated",
         temperature=float(model.temperature),
-        relaxation=constants.relaxation,
-        own_vote=constants.own_vote,
+        constants=constants,
         code_ridge=constants.code_ridge if unit else 0.0,
-        refine=constants.refine,
-        n_prototypes=_number_of_prototypes(model.n_prototypes),
         seed=_seed(model.random_state),
     )
 
@@ -94,16 +88,17 @@ def is_unit(model: Any) -> bool:
     return bool(model.prototypes == "unit" and model.variant == "hpl")
 
 
-def with_few_labels_as_unseen(problem: Problem, in_one_space: bool, unit: bool) -> Problem:
+def with_few_labels_as_unseen(problem: Problem, in_one_space: bool, unit: bool, few_labels: float) -> Problem:
     """The problem with hardly labeled candidates counted as unseen: their few labels help, the pool still places them.
 
-    With more than ten labels a class is as good as seen: its prototype is theirs. Seen classes teach what descriptions
-    mean, so half as many of them as are opened must be left; or none, where descriptions are prototypes themselves.
+    With more than ``few_labels`` labels a class is as good as seen: its prototype is theirs. Seen classes teach what
+    descriptions mean, so half as many of them as are opened must be left; or none, where descriptions are prototypes
+    themselves.
     """
     counts = np.bincount(problem.labels[~problem.asked], minlength=problem.n_classes)
     if not unit or not problem.described or not problem.seen.any():
         return problem
-    opened = problem.seen & problem.allowed & (counts <= FEW_LABELS)
+    opened = problem.seen & problem.allowed & (counts <= few_labels)
     seen = problem.seen & ~opened
     taught = MOST_OPENED * seen.sum() >= opened.sum() if seen.any() else in_one_space
     return replace(problem, seen=seen) if taught else problem
@@ -164,15 +159,6 @@ def _number_of_super_prototypes(theta: float | None, problem: Problem) -> int:
             stacklevel=5,
         )
     return q
-
-
-def _number_of_prototypes(given: Any) -> int | None:
-    """A number for every unseen class; None: by the criterion."""
-    if isinstance(given, str) and given == "auto":
-        return None
-    if isinstance(given, (int, np.integer)) and not isinstance(given, bool) and given >= 1:
-        return int(given)
-    raise UserError(f"n_prototypes is {given!r}, but it is 'auto' or a number of at least 1.")
 
 
 def _seed(random_state: Any) -> int | None:

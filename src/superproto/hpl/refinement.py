@@ -21,30 +21,27 @@ from typing import NamedTuple
 import numpy as np
 
 from superproto.hpl.cluster_matching import ClusterMatcher
+from superproto.hpl.constants import Constants
 from superproto.hpl.fit_data import FitData
 from superproto.hpl.objective.sphere import SphereEncoding, normalized
 from superproto.hpl.objective.state import Given, Objective, State
 from superproto.hpl.parameters import Parameters
-from superproto.hpl.pool_diagnosis import PoolDiagnosis
 from superproto.hpl.seen_classes import SeenClasses
-from superproto.hpl.several_prototypes import rows_to_inspect, split_in_two
 from superproto.hpl.solver import Outcome
 from superproto.hpl.weights import Weights
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import sums_by_class
-from superproto.samples.whitened import WhitenedSamples
+from superproto.samples.whitened import WhitenedSamples, evenly_spread_rows
 
 Refit = Callable[[Objective, State], Outcome]
-# Set on validation classes of the four packs (docs/decisions.md, 23).
-LEAST_GAIN, LEAST_PROSPECT = 0.05, 0.025
-ENOUGH = 0.9
 TRIALS = 3
-# What descriptions leave unexplained is not to be learned from a handful of classes.
-LEAST_SEEN = 15
+# So many bytes of the unlabeled samples, evenly spread, are read to see how clusters lie.
+INSPECTED_BYTES = 128 * 2**20
+LLOYD_STEPS = 20
+# With fewer there is no class to leave out and two others to learn from.
+LEAST_SEEN = 3
 # Matching more classes takes longer than the fit.
 MOST_CLASSES = 1000
-# Coherence in lengths of a seen class's mean; set on validation classes (docs/decisions.md, 25).
-DOUBTFUL, APART = 0.1, 0.0
 RELEASE_ROUNDS = 3
 # A single one is found now and then in a full pool too.
 LEAST_DOUBTFUL = 2
@@ -52,28 +49,59 @@ LEAST_DOUBTFUL = 2
 
 def refine(
     objective: Objective, outcome: Outcome, data: FitData, seen: SeenClasses, fresh: State,
-    pool: PoolDiagnosis, weights: Weights, params: Parameters, refit: Refit,
+    evenness: float, weights: Weights, params: Parameters, refit: Refit,
 ) -> tuple[Objective, Outcome]:  # fmt: skip
     """The objective and outcome after the changes that pay; ``refit`` goes on from a state.
 
     ``fresh`` is a first state, without an earlier model. Nothing is tried where the objective cannot tell: seen classes
-    compete, too few classes are seen, the pool looks uneven or is small, or the assignment is hard.
+    compete, too few classes are seen, descriptions place classes more than samples do, or the assignment is hard. Nor
+    where uneven class sizes are more probable than even ones: then the prior does not tell one division from another.
     """
     encoding = objective.encoding
-    if not params.refine or data.pool is None or not isinstance(encoding, SphereEncoding) or encoding.temperature == 0:
+    if (
+        not params.constants.refine
+        or data.pool is None
+        or not isinstance(encoding, SphereEncoding)
+        or encoding.temperature == 0
+    ):
         return objective, outcome
     told = data.described and len(seen.prototypes) >= LEAST_SEEN and not data.seen_compete
-    if not told or pool.evenness < 1 or weights.sample_share < ENOUGH:
+    if not told or evenness <= 0.5 or weights.sample_share <= 0.5:
         return objective, outcome
     if score_weight(encoding.given) > 0 and params.discriminative == 0 and data.n_classes <= MOST_CLASSES:
         search = ClusterSearch(
             objective, data.pool, data.candidates, seen.predicted[data.candidates], fresh, weights.expected,
-            matcher=ClusterMatcher.of(data, seen), refit=refit,
+            matcher=ClusterMatcher.of(data, seen), refit=refit, constants=params.constants,
         )  # fmt: skip
         outcome = search.improve(outcome)
     insists = encoding.estimates_prior and encoding.relaxation > 0
     candidates = data.allowed & (data.counts == 0) & insists
-    return release_absent_classes(objective, outcome, np.asarray(candidates), data.pool, seen, fresh, refit)
+    doubtful = params.constants.doubtful
+    return release_absent_classes(objective, outcome, np.asarray(candidates), data.pool, seen, fresh, doubtful, refit)
+
+
+def rows_to_inspect(pool: WhitenedSamples) -> Array:
+    """Rows of the pool, evenly spread, as many as are read to memory to see how clusters lie."""
+    return evenly_spread_rows(pool.n, max(1, INSPECTED_BYTES // (8 * pool.dimension)))
+
+
+def split_in_two(rows: Array) -> Array:
+    """(n,) True for one of two parts: 2-means, started at the sign of the longest axis of the rows."""
+    away = rows - rows.mean(axis=0)
+    step = away[np.abs(away).sum(axis=1).argmax()]
+    for _ in range(LLOYD_STEPS):
+        step = away.T @ (away @ step)
+        step /= max(float(np.linalg.norm(step)), 1e-300)
+    inside = away @ step > 0
+    for _ in range(LLOYD_STEPS):
+        if inside.all() or not inside.any():
+            break
+        first, second = rows[~inside].mean(axis=0), rows[inside].mean(axis=0)
+        moved = 2 * rows @ (second - first) > second @ second - first @ first
+        if np.array_equal(moved, inside):
+            break
+        inside = moved
+    return inside
 
 
 class Move(NamedTuple):
@@ -110,6 +138,7 @@ class ClusterSearch:
     expected: float
     matcher: ClusterMatcher
     refit: Refit
+    constants: Constants
 
     def improve(self, outcome: Outcome) -> Outcome:
         """The outcome after the changes that pay, with at most 2 + 2 TRIALS further fits."""
@@ -124,7 +153,7 @@ class ClusterSearch:
             if not moves:
                 break
             trial = self._after(outcome, moves.pop(0))
-            if self.gain(outcome, trial) > LEAST_GAIN:
+            if self.gain(outcome, trial) > self.constants.least_gain:
                 outcome, moves = trial, self.moves(trial.state)
         return outcome
 
@@ -141,7 +170,9 @@ class ClusterSearch:
         """Each cluster that may be split, with the two others that lose least, those first that gain most."""
         index = rows_to_inspect(self.pool)
         rows, labels = self.pool.some(index).materialize().astype(np.float64), state.labels[index]
-        return possible_moves(rows, labels, self.classes, LEAST_PROSPECT * self.expected * len(index) / self.pool.n)
+        return possible_moves(
+            rows, labels, self.classes, self.constants.least_prospect * self.expected * len(index) / self.pool.n
+        )
 
     def _mismatched(self, outcome: Outcome) -> bool:
         matched = self.matcher.match(outcome.state.sums[self.classes], [])
@@ -220,9 +251,12 @@ def score_weight(given: Given) -> float:
 
 def release_absent_classes(
     objective: Objective, outcome: Outcome, candidates: Array, pool: WhitenedSamples, seen: SeenClasses,
-    fresh: State, refit: Refit,
+    fresh: State, least: float, refit: Refit,
 ) -> tuple[Objective, Outcome]:  # fmt: skip
-    """The objective and outcome of a fit in which candidates (C,) that seem to be absent have no promised share."""
+    """The objective and outcome of a fit in which candidates (C,) that seem to be absent have no promised share.
+
+    ``least`` is the coherence of a class that is there, in lengths of a seen class's mean.
+    """
     first, doubtful, away = objective, np.zeros_like(candidates), np.zeros_like(candidates)
     if not candidates.any():
         return objective, outcome
@@ -230,8 +264,8 @@ def release_absent_classes(
     rows = pool.some(index).materialize().astype(np.float64)
     for _ in range(RELEASE_ROUNDS):
         alike = coherence(rows, outcome.state.labels[index], len(candidates)) / seen.compactness
-        sent = away | (doubtful & (alike < APART))
-        doubted = doubtful | (candidates & (alike < DOUBTFUL))
+        sent = away | (doubtful & (alike < 0))
+        doubted = doubtful | (candidates & (alike < least))
         unchanged = np.array_equal(sent, away) and np.array_equal(doubted, doubtful)
         if unchanged or doubted.sum() < LEAST_DOUBTFUL or (candidates & ~doubted).sum() < 2:
             break

@@ -8,15 +8,20 @@ from functools import cached_property
 import numpy as np
 from scipy import linalg
 
+from superproto.estimator.calibration import likeliest_sharpness
 from superproto.estimator.kernel_ridge import regularized, solve_ridge
+from superproto.hpl.constants import Constants
 from superproto.hpl.fit_data import FitData
 from superproto.hpl.objective.sphere import normalized
+from superproto.hpl.texts import CALIBRATION_ROWS, TextFit, Votes, text_votes
 from superproto.samples.chunks import Array
+from superproto.samples.whitened import evenly_spread_rows
 
-# Ridge of the prediction of prototypes, in units of the mean diagonal of the kernel; larger for centered descriptions.
+# Ridge of the prediction of free prototypes, in units of the mean diagonal of the kernel.
 PROTOTYPE_RIDGE = 0.1
-CENTERED_RIDGE = 0.3
 SMALLEST_COMPACTNESS = 1e-6
+# Of clusters that do not count: votes are then as good as alone in the assignment.
+SMALLEST_SHARPNESS = 1e-3
 # So many seen classes tell what separates their means from their texts.
 LEAST_SEEN_FOR_TEXTS = 3
 
@@ -29,7 +34,8 @@ class SeenClasses:
     means of the seen ones, predictions from descriptions for the others. ``compactness`` is the median length of a
     class mean of unit samples; ``temperature`` that of the assignment, in the same units as scores; ``ridge`` that of
     predictions.
-    ``texts`` (m, d) are the descriptions of the seen classes in the space of the features, or None.
+    ``texts`` (m, d) are the texts of the seen classes in the metric, or None. ``votes`` are those of the texts in the
+    assignment, None for attributes. ``evenness`` is that of the pool where texts alone tell it.
     """
 
     prototypes: Array
@@ -39,21 +45,50 @@ class SeenClasses:
     compactness: float
     temperature: float
     ridge: float
+    votes: Votes | None = None
+    evenness: float | None = None
 
     @classmethod
-    def of(cls, data: FitData, unit: bool, temperature: float) -> SeenClasses:
-        """With unit prototypes or free ones; ``temperature`` in units of the compactness."""
-        seen, compactness = data.seen, measure_compactness(data)
-        ridge = CENTERED_RIDGE if unit else PROTOTYPE_RIDGE
+    def of(
+        cls, data: FitData, unit: bool, temperature: float, constants: Constants, found: TextFit | None = None
+    ) -> SeenClasses:
+        """With unit prototypes or free ones; ``temperature`` in units of the compactness.
+
+        ``found`` is what texts and unlabeled samples tell; all that is known where no class is seen.
+        """
+        if found is not None and not data.seen.any():
+            return cls._from_texts(data, found, constants)
+        seen, compactness = data.seen, measure_compactness(data, data.descriptions)
+        ridge = constants.prototype_ridge if unit else PROTOTYPE_RIDGE
+        texts = data.labeled.metric.forward(data.texts) if data.texts is not None and has_gap(data) else None
+        T = temperature * compactness
         return cls(
             prototypes=normalized(data.sums[seen], data.sums[seen]),
             descriptions=data.descriptions[seen],
-            texts=data.texts[seen] if data.texts is not None and has_gap(data) else None,
-            predicted=predict_all(data, unit, ridge),
+            texts=None if texts is None else texts[seen],
+            predicted=predict_all(data, texts, unit, ridge),
             compactness=compactness,
-            temperature=temperature * compactness,
+            temperature=T,
             ridge=ridge,
+            votes=votes_of_texts(data, constants.vote_weight * T) if texts is not None and T > 0 else None,
+            evenness=None if found is None else found.evenness,
         )
+
+    @classmethod
+    def _from_texts(cls, data: FitData, found: TextFit, constants: Constants) -> SeenClasses:
+        """Where no class is seen, from what texts and unlabeled samples tell together."""
+        assert data.texts is not None
+        metric, none = data.labeled.metric, np.zeros((0, data.labeled.dimension))
+        away = metric.forward(data.texts - data.texts[data.candidates].mean(axis=0))
+        predicted = normalized(away, data.texts)
+        predicted[data.candidates] = found.prototypes
+        T = 1 / max(found.sharpness, SMALLEST_SHARPNESS)
+        return cls(
+            prototypes=none, descriptions=data.descriptions[:0], texts=None, predicted=predicted,
+            compactness=measure_compactness(data, predicted), temperature=T, ridge=constants.prototype_ridge,
+            votes=text_votes(data.texts, metric, found.length, constants.vote_weight * T * found.scale),
+            evenness=found.evenness,
+        )  # fmt: skip
 
     @cached_property
     def left_out(self) -> Array:
@@ -73,28 +108,31 @@ class SeenClasses:
         return float(np.median((self.prototypes * self.left_out).sum(axis=1)))
 
 
-def measure_compactness(data: FitData) -> float:
-    """Median length of the mean of a seen class; where none is seen, of the classes as descriptions assign samples."""
+def measure_compactness(data: FitData, prototypes: Array) -> float:
+    """Median length of the mean of a seen class; where none is seen, of the classes as prototypes assign samples."""
     seen = data.seen
     if seen.any():
         lengths = np.linalg.norm(data.sums[seen], axis=1) / data.counts[seen]
         return max(SMALLEST_COMPACTNESS, float(np.median(lengths)))
     assert data.pool is not None
-    first = data.pool.assign(data.descriptions[data.candidates], np.zeros(len(data.candidates)), 0.0)
+    first = data.pool.assign(prototypes[data.candidates], np.zeros(len(data.candidates)), 0.0)
     there = first.masses > 1
     lengths = np.linalg.norm(first.sums[there], axis=1) / first.masses[there]
     return max(SMALLEST_COMPACTNESS, float(np.median(lengths))) if there.any() else 1.0
 
 
-def predict_all(data: FitData, unit: bool, ridge: float) -> Array:
-    """(C, d) seen prototypes are class means; unseen ones are predicted from descriptions, or are the descriptions."""
+def predict_all(data: FitData, texts: Array | None, unit: bool, ridge: float) -> Array:
+    """(C, d) seen prototypes are class means; unseen ones are predicted from descriptions, or are the descriptions.
+
+    ``texts`` (C, d) are texts in the metric, or None for attributes.
+    """
     seen, A = data.seen, data.descriptions
     P = np.zeros_like(data.sums)
     P[seen] = data.sums[seen] / data.counts[seen, None]
     if unit:
         P = normalized(P, P)
-    if data.texts is not None and has_gap(data):
-        P[~seen] = text_prototypes(data.texts[seen], P[seen], data.texts[~seen])
+    if texts is not None:
+        P[~seen] = text_prototypes(texts[seen], P[seen], texts[~seen])
     elif seen.any():
         P[~seen] = predict_prototypes(A[seen], P[seen], A[~seen], ridge)
     else:
@@ -105,6 +143,19 @@ def predict_all(data: FitData, unit: bool, ridge: float) -> Array:
 def has_gap(data: FitData) -> bool:
     """Whether enough classes are seen to measure the gap between their means and their texts."""
     return int(data.seen.sum()) >= LEAST_SEEN_FOR_TEXTS
+
+
+def votes_of_texts(data: FitData, weight: float) -> Votes:
+    """Votes at the likeliest inverse temperature of seen texts on labeled samples, times a weight."""
+    assert data.texts is not None
+    length = float(np.median(data.labeled.lengths()))
+    plain = text_votes(data.texts, data.labeled.metric, length, 1.0)
+    rows = np.flatnonzero(data.seen[data.labels])
+    rows = rows[evenly_spread_rows(len(rows), CALIBRATION_ROWS)]
+    scores = data.labeled.some(rows).scores(plain.vectors[data.seen]) + plain.biases[data.seen]
+    own = scores[np.arange(len(rows)), (np.cumsum(data.seen) - 1)[data.labels[rows]]]
+    scale = weight * likeliest_sharpness(scores, own)
+    return Votes(scale * plain.vectors, scale * plain.biases)
 
 
 def text_prototypes(T_known: Array, P_known: Array, T_asked: Array) -> Array:

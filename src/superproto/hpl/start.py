@@ -128,16 +128,6 @@ def cluster_prototypes(X: Array, predicted: Array, method: str, random_state: in
     return start
 
 
-def undo(metric: Metric, rows: Array) -> Array:
-    """rows W⁻¹, of r I + B diag(g) B' by its eigenvalues."""
-    if metric.matrix is not None:
-        return np.asarray(np.linalg.solve(metric.matrix.T, rows.T).T)
-    if metric.basis is None or metric.gains is None:
-        return rows
-    change = 1 / (metric.rest + metric.gains) - 1 / metric.rest
-    return np.asarray(rows / metric.rest + ((rows @ metric.basis) * change) @ metric.basis.T)
-
-
 def continue_from(state: State, init: Any, data: FitData, unit: bool) -> State:
     """The state with what an earlier model knows of the classes that are still there; itself where init is a name."""
     if isinstance(init, str):
@@ -179,7 +169,7 @@ def _common_classes(previous: Any, names: Array) -> tuple[Array, Array]:
 
 def _carried(rows: Array, old: Metric, new: Metric) -> Array:
     same = old.matrix is not None and new.matrix is not None and np.array_equal(old.matrix, new.matrix)
-    return np.array(rows if same else new.forward(undo(old, rows)))
+    return np.array(rows if same else new.forward(old.undo(rows)))
 
 
 def _check_earlier_model(previous: Any, columns: int) -> None:

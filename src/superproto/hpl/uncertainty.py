@@ -20,7 +20,6 @@ from superproto.hpl.generalized import CALIBRATION_ROWS, leave_out
 from superproto.hpl.objective.sphere import normalized
 from superproto.hpl.objective.state import State
 from superproto.hpl.seen_classes import SeenClasses
-from superproto.hpl.several_prototypes import merge_prototypes
 from superproto.samples.chunks import Array
 from superproto.samples.whitened import WhitenedSamples, evenly_spread_rows
 
@@ -38,26 +37,26 @@ class Uncertainty(NamedTuple):
 
 
 def measure_uncertainty(
-    data: FitData, seen: SeenClasses, state: State, parents: Array, score: ScoreFunction
+    data: FitData, seen: SeenClasses, state: State, score: ScoreFunction, stability: float = 1.0
 ) -> Uncertainty | None:
     """Of a fit's last state; ``score`` gives samples their (N, C) scores. None where the assignment is hard.
 
-    ``parents`` (C',) is the class of each row of the state.
+    ``stability`` is the share of samples whose label fits of halves of the pool agree on.
     """
     if seen.temperature == 0:
         return None
-    state = merge_prototypes(state, parents)
     empty = _without_samples(data, state)
     by_class = np.where(empty & (data.pool is not None), 1.0, 0.0)
     if len(seen.prototypes) < 2:
-        return Uncertainty(_sharpness_of_found(data, state, seen.temperature, score), by_class)
+        sharpness = _sharpness_of_found(data, state, seen.temperature, score)
+        return Uncertainty(_blunted(data, sharpness, np.full(len(by_class), stability), score), by_class)
     rows = leave_out(data, seen.prototypes, UNCERTAINTY_ROWS)
     scores = rows.scores()
     sharpness = likeliest_sharpness(scores, scores[np.arange(len(scores)), rows.labeled.classes])
     if data.pool is None:
         return Uncertainty(sharpness, by_class)
     by_class = _uncertainty_of_matching(data, seen, state, empty)
-    return Uncertainty(_blunted(data.pool, data.candidates, sharpness, by_class, score), by_class)
+    return Uncertainty(_blunted(data, sharpness, 1 - by_class, score), by_class)
 
 
 def matching(fit: Array) -> Array:
@@ -119,14 +118,17 @@ def _without_samples(data: FitData, state: State) -> Array:
     return np.asarray(data.allowed & ~data.seen & (state.masses + data.counts < 0.5))
 
 
-def _blunted(pool: WhitenedSamples, columns: Array, sharpness: float, by_class: Array, score: ScoreFunction) -> float:
-    """The inverse temperature at which the mean confidence is right: that of a sample times that of its class.
+def _blunted(data: FitData, sharpness: float, trust_in_class: Array, score: ScoreFunction) -> float:
+    """The inverse temperature at which the mean confidence is right: that of a sample times that (C,) of its class.
 
     One number for all rows, so that the likeliest class stays the label.
     """
+    pool, columns = data.pool, data.candidates
+    if pool is None:
+        return sharpness
     some = pool.some(evenly_spread_rows(pool.n, CALIBRATION_ROWS))
     scores = np.asarray(score(some), dtype=np.float64)[:, columns]
-    trust = 1 - by_class[columns][scores.argmax(axis=1)]
+    trust = trust_in_class[columns][scores.argmax(axis=1)]
 
     def confidence(sharp: float) -> Array:
         return np.asarray(softmax(sharp * scores, axis=1).max(axis=1))

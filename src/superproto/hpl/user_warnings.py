@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from superproto.estimator.validation import Problem, name_of
-from superproto.hpl.parameters import FEW_LABELS
 from superproto.samples.chunks import Array
 
 # A class whose cluster fits another description so much better is reported as not found.
@@ -36,12 +35,13 @@ def warn_user(model: Any, problem: Problem) -> None:
 def _warn_of_helped(model: Any, problem: Problem) -> None:
     """Classes with a few labels, and the others many: perhaps help for unseen ones, which are then no candidates."""
     counts = np.bincount(problem.labels[~problem.asked], minlength=problem.n_classes)
-    helped = np.flatnonzero((counts > 0) & (counts <= FEW_LABELS))
+    few = model.constants.few_labels
+    helped = np.flatnonzero((counts > 0) & (counts <= few))
     if not len(helped) or not isinstance(model.candidates, str) or model.candidates != "unseen":
         return
-    if np.median(counts[counts > 0]) > 4 * FEW_LABELS:
+    if np.median(counts[counts > 0]) > 4 * few:
         _warn(
-            f"Classes with at most {FEW_LABELS} labels ({_listed(helped, problem)}) are no candidates: no unlabeled "
+            f"Classes with at most {few} labels ({_listed(helped, problem)}) are no candidates: no unlabeled "
             'sample is given to them. If the pool may have them, name them in candidates (or "all"; --setting gzsl).'
         )
 

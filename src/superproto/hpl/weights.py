@@ -10,18 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from superproto.hpl.constants import Constants
 from superproto.hpl.fit_data import FitData
 from superproto.hpl.objective.state import State
 from superproto.hpl.parameters import Parameters
-from superproto.hpl.pool_diagnosis import PoolDiagnosis
 from superproto.hpl.seen_classes import SeenClasses
 from superproto.samples.chunks import Array
 
-# Set by hand on validation classes of the four packs (docs/decisions.md, 8, 22 and 26); not tuned per data set.
-SMALL_POOL_WEIGHT = 100.0
 SMALLEST_COUNT = 1e-6
-# How many times its reliability a description weighs where it is uncertain which classes are there.
-UNEVEN_WEIGHT = 5.0
 # Lower bound of what a description leaves unexplained of a class mean, squared.
 LEAST_UNEXPLAINED = 0.05
 # Upper bound of the self-influence correction, in units of the temperature. exp() underflows in float32 below -87; a
@@ -62,27 +58,27 @@ class Weights(NamedTuple):
         return self.expected / (self.expected + self.minimum)
 
 
-def choose_weights(data: FitData, seen: SeenClasses, pool: PoolDiagnosis, params: Parameters) -> Weights:
-    """From the labeled samples, the number of unlabeled ones, and what the pool looks like."""
+def choose_weights(data: FitData, seen: SeenClasses, evenness: float, params: Parameters) -> Weights:
+    """From the labeled samples, the number of unlabeled ones, and how even the pool looks."""
     rows = data.counts[data.seen].mean() if data.pool is None else data.pool.n / len(data.candidates)
     expected, scale = float(rows) * seen.compactness, params.alignment_scale or 0.0
-    reliability = description_reliability(data.described, seen) if params.unit and pool.evenness < 1 else 0.0
-    minimum = minimum_weight(expected, scale, pool.evenness, reliability) if params.unit else 0.0
+    reliability = description_reliability(data.described, seen) if params.unit else 0.0
+    minimum = minimum_weight(expected, scale, evenness, reliability, params.constants) if params.unit else 0.0
     weights = Weights(expected, scale, minimum, 0.0, 0.0, 0.0, 0.0)
-    own, most_own = _self_influence(data, pool, params, weights, seen.temperature)
+    own, most_own = _self_influence(data, evenness, params, weights, seen.temperature)
     return weights._replace(
-        gamma=params.gamma * _teaching_share(data, pool, params.unit, weights.sample_share),
-        relaxation=prior_relaxation(params, pool, expected),
+        gamma=params.gamma * _teaching_share(data, evenness, params.unit, weights.sample_share),
+        relaxation=prior_relaxation(params, evenness, expected),
         own=own,
         most_own=most_own,
     )
 
 
-def minimum_weight(expected: float, scale: float, evenness: float, reliability: float) -> float:
-    """a / (1 + e)^(3 - u) + 5 scale u w, u = 1 - evenness, w the reliability of descriptions."""
+def minimum_weight(expected: float, scale: float, evenness: float, reliability: float, constants: Constants) -> float:
+    """a / (1 + e)^(3 - u) + c scale u w, u = 1 - evenness, w the reliability of descriptions, e expected samples."""
     uneven = 1 - evenness
-    known = UNEVEN_WEIGHT * scale * uneven * reliability if uneven > 0 else 0.0
-    return SMALL_POOL_WEIGHT / (1 + expected) ** (3 - uneven) + known
+    known = constants.uneven_weight * scale * uneven * reliability
+    return float(constants.small_pool_weight / (1 + expected) ** (3 - uneven) + known)
 
 
 def description_reliability(described: bool, seen: SeenClasses) -> float:
@@ -97,11 +93,10 @@ def description_reliability(described: bool, seen: SeenClasses) -> float:
     return skill / (max(1 - skill**2, LEAST_UNEXPLAINED) * seen.compactness)
 
 
-def prior_relaxation(params: Parameters, pool: PoolDiagnosis, expected: float) -> float:
-    """f = relaxation e / (1 + e) (1 - certainty of few classes) evenness: how strongly class sizes follow the prior."""
-    f = 0.0 if params.prior is None or params.temperature == 0 else params.relaxation
-    f *= expected / (1 + expected) * (1 - pool.certainty)
-    return f * (pool.evenness if params.estimates_prior else 1.0)
+def prior_relaxation(params: Parameters, evenness: float, expected: float) -> float:
+    """f = relaxation e / (1 + e) evenness: how strongly class sizes follow the prior, e expected samples."""
+    f = 0.0 if params.prior is None or params.temperature == 0 else params.constants.relaxation
+    return f * expected / (1 + expected) * (evenness if params.estimates_prior else 1.0)
 
 
 def alignment_weights(data: FitData, seen: SeenClasses, start: State, weights: Weights, params: Parameters) -> Array:
@@ -119,18 +114,18 @@ def alignment_weights(data: FitData, seen: SeenClasses, start: State, weights: W
     return np.maximum(pull / np.maximum(lengths, 1e-3), np.finfo(np.float64).tiny)
 
 
-def _teaching_share(data: FitData, pool: PoolDiagnosis, unit: bool, sample_share: float) -> float:
+def _teaching_share(data: FitData, evenness: float, unit: bool, sample_share: float) -> float:
     """How much unseen classes count in the super-prototypes, 0 to 1; fully in the paper, not without a pool.
 
     Nor where few of them are there: what the others have found is no class.
     """
     if not unit:
         return 1.0
-    return 0.0 if data.pool is None else sample_share * max(pool.evenness, LEAST_EVEN)
+    return 0.0 if data.pool is None else sample_share * max(evenness, LEAST_EVEN)
 
 
 def _self_influence(
-    data: FitData, pool: PoolDiagnosis, params: Parameters, weights: Weights, temperature: float
+    data: FitData, evenness: float, params: Parameters, weights: Weights, temperature: float
 ) -> tuple[float, float]:
     """Which part of the self-influence is subtracted, and how much at most.
 
@@ -139,6 +134,6 @@ def _self_influence(
     """
     if data.pool is None or not params.soft or params.discriminative > 0 or data.seen_compete:
         return 0.0, 0.0
-    part, beta = 1 - params.own_vote, params.beta
+    part, beta = 1 - params.constants.own_vote, params.beta
     average = beta / max(beta * weights.expected + weights.of_description(weights.expected), SMALLEST_COUNT)
-    return part, min(part * average / max(pool.evenness, LEAST_EVEN), MOST_TAKEN_BACK * temperature)
+    return part, min(part * average / max(evenness, LEAST_EVEN), MOST_TAKEN_BACK * temperature)

@@ -72,6 +72,25 @@ class Metric:
             return rows @ self.matrix.T
         return self.forward(rows)
 
+    def undo(self, rows: Array) -> Array:
+        """rows W^-1: what vectors of the metric are among the features."""
+        if self.matrix is not None:
+            return np.asarray(np.linalg.solve(self.matrix.T, rows.T).T)
+        return self._undo_symmetric(rows)
+
+    def undo_transposed(self, rows: Array) -> Array:
+        """rows W^-1': <u W^-1, t> = <u, t W^-1'>."""
+        if self.matrix is not None:
+            return np.asarray(np.linalg.solve(self.matrix, rows.T).T)
+        return self._undo_symmetric(rows)
+
+    def _undo_symmetric(self, rows: Array) -> Array:
+        """Of r I + B diag(g) B' by its eigenvalues."""
+        if self.basis is None or self.gains is None:
+            return rows
+        change = 1 / (self.rest + self.gains) - 1 / self.rest
+        return np.asarray(rows / self.rest + ((rows @ self.basis) * change) @ self.basis.T)
+
     @cached_property
     def _blocks(self) -> list[tuple[int, int, int]]:
         """(first column, last column, last row that is not all zero) of every block of the matrix's columns."""
@@ -157,10 +176,10 @@ def learn_metric(
     else:
         within -= (found.class_sums / np.maximum(found.class_counts, 1)[:, None]).T @ found.class_sums
     within /= labeled
-    return Metric(mean=mean, matrix=_whitener(within, shrinkage))
+    return Metric(mean=mean, matrix=whitening_matrix(within, shrinkage))
 
 
-def _whitener(within: Array, shrinkage: float) -> Array:
+def whitening_matrix(within: Array, shrinkage: float) -> Array:
     """W (d, d) with W W' = (within + c I)^-1; triangular, unless rounding could make the sum indefinite."""
     average = float(np.trace(within)) / len(within)
     if shrinkage * average > ROUNDING:

@@ -53,6 +53,10 @@ class SphereEncoding:
         """What <x, p_j> is multiplied by in the scores."""
         return 1 + 2 * self.given.discriminative
 
+    def scored(self, state: State, classes: Array) -> Array:
+        """(n, d) what samples are compared with: prototypes and the votes of descriptions."""
+        return np.asarray(self.stretch * state.P[classes] + self.given.votes[classes])
+
     def assign(self, state: State) -> State:
         """The Q block: semi-relaxed entropic transport of the unlabeled samples to the candidates."""
         given = self.given
@@ -60,11 +64,11 @@ class SphereEncoding:
             return state
         columns = np.flatnonzero(given.allowed)
         state = self.prepare(state)
-        P = self.stretch * state.P[columns]
+        P = self.scored(state, columns)
         ceiling = state.confusion - float((state.sums[columns] * P).sum()) if len(state.labels) else np.inf
         own = state.continuation.self_influence[columns]
         found = update_assignment(
-            given.pool, P, given.offset[columns], state.prior, state.log_scaling, self.temperature, own,
+            given.pool, P, given.bias[columns], state.prior, state.log_scaling, self.temperature, own,
             self._relaxation(state), ceiling, self.max_passes,
         )  # fmt: skip
         masses, sums = np.zeros(len(state.P)), np.zeros_like(state.P)
@@ -96,7 +100,11 @@ class SphereEncoding:
         labeled = -self.stretch * float(given.domain_weight @ (given.sums * state.P).sum(axis=1))
         pool = 0.0
         if given.pool is not None and len(state.labels):
-            pool = state.confusion + self._prior_cost(state) - self.stretch * float((state.sums * state.P).sum())
+            pool = (
+                state.confusion
+                + self._prior_cost(state)
+                - float((state.sums * self.scored(state, np.arange(len(state.P)))).sum())
+            )
         bent = 0.0
         if given.discriminative > 0:
             for spectrum, inside in given.by_spectrum(np.arange(len(state.P))):
@@ -113,8 +121,8 @@ class SphereEncoding:
         if given.pool is None or self.own == 0 or len(state.labels) or known.any():
             return state
         columns = np.flatnonzero(given.allowed)
-        bias = given.offset[columns] + self.temperature * state.log_scaling
-        first = given.pool.assign(self.stretch * state.P[columns], bias, self.temperature)
+        bias = given.bias[columns] + self.temperature * state.log_scaling
+        first = given.pool.assign(self.scored(state, columns), bias, self.temperature)
         own = np.zeros(len(state.P))
         own[columns] = np.minimum(self._influence(first.sums, state, columns), self.most_own)
         return state._replace(continuation=state.continuation._replace(self_influence=own))
@@ -142,8 +150,8 @@ class SphereEncoding:
         if given.pool is None or state.continuation.settled or not self.relaxes or changed > SETTLED * given.pool.n:
             return state
         columns = np.flatnonzero(given.allowed)
-        P, own = self.stretch * state.P[columns], state.continuation.self_influence[columns]
-        free = given.pool.assign(P, given.offset[columns], self.temperature, own, with_sums=False).masses
+        P, own = self.scored(state, columns), state.continuation.self_influence[columns]
+        free = given.pool.assign(P, given.bias[columns], self.temperature, own, with_sums=False).masses
         low, high = CONFIRMED
         confirmed = np.clip((agreement(free / free.sum(), state.prior) - low) / (high - low), 0.0, 1.0)
         strength = float(LOOSE + (1 - LOOSE) * confirmed)

@@ -51,8 +51,8 @@ class Spectrum(NamedTuple):
 class Given:
     """What stays fixed during a fit: descriptions, masks, labeled sums, unlabeled samples, weights.
 
-    ``offset`` (C,) is added to the scores of each class in the assignment; ``held`` (C,) marks prototypes that do not
-    move.
+    ``offset`` (C,) is added to the scores of each class in the assignment. Texts add <x, votes_j> + vote_bias_j to
+    those of a sample x. ``held`` (C,) marks prototypes that do not move.
     """
 
     A: Array
@@ -72,7 +72,14 @@ class Given:
     spectra: dict[tuple[bool, bool], Spectrum]
     constant: float
     offset: Array
+    votes: Array
+    vote_bias: Array
     held: Array
+
+    @cached_property
+    def bias(self) -> Array:
+        """(C,) what is added to the scores of each class, whatever the sample."""
+        return self.offset + self.vote_bias
 
     @cached_property
     def hollow(self) -> Array:
