@@ -7,6 +7,8 @@ variant="hpl1"   = LeastSquaresEncoding + TwoWayAlignment
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from superproto.hpl.fit_data import FitData
@@ -20,6 +22,7 @@ from superproto.hpl.seen_classes import SeenClasses
 from superproto.hpl.texts import Votes
 from superproto.hpl.weights import Weights, alignment_weights
 from superproto.samples.chunks import Array
+from superproto.samples.whitened import WhitenedSamples
 
 
 def build_objective(
@@ -100,6 +103,12 @@ def scoring(objective: Objective, state: State) -> tuple[Array, Array]:
         bias[given.allowed] += encoding.temperature * state.log_scaling
         return encoding.scored(state, np.arange(len(state.P))), bias
     return 2 * (1 + given.discriminative) * state.P, -(state.P**2).sum(axis=1)
+
+
+def scorer(objective: Objective, state: State) -> Callable[[WhitenedSamples], Array]:
+    """Gives samples their (N, C) scores."""
+    prototypes, bias = scoring(objective, state)
+    return lambda samples: samples.scores(prototypes) + bias
 
 
 def class_shares(state: State, allowed: Array, pooled: bool) -> Array:

@@ -17,9 +17,11 @@ from superproto.estimator.base import NEGLIGIBLE, ZeroShotEstimator, ask_chunk
 from superproto.estimator.calibration import label_uncertainty, labeled_sharpness
 from superproto.estimator.validation import Problem
 from superproto.hpl.checkpoint import Checkpoint, signature
-from superproto.hpl.composition import build_objective, class_shares, scoring
+from superproto.hpl.class_order import class_order, in_class_order
+from superproto.hpl.composition import build_objective, class_shares, scorer, scoring
 from superproto.hpl.constants import Constants
 from superproto.hpl.fit_data import FitData
+from superproto.hpl.forecast import NO_FORECAST, LeftOutFits, label_left_out_classes
 from superproto.hpl.objective.state import Objective, State
 from superproto.hpl.parameters import Parameters, check_parameters, is_unit, with_few_labels_as_unseen
 from superproto.hpl.pool_diagnosis import measure_evenness
@@ -28,7 +30,7 @@ from superproto.hpl.seen_classes import SeenClasses
 from superproto.hpl.solver import Iteration, Outcome, Schedule, best_start, minimize, progress_callback
 from superproto.hpl.start import first_states, possible_starts
 from superproto.hpl.texts import TEXT_ROWS, TextFit, fit_texts
-from superproto.hpl.uncertainty import Uncertainty, choose_informative, measure_uncertainty
+from superproto.hpl.uncertainty import Uncertainty, choose_informative, measure_uncertainty, trust_in_labels
 from superproto.hpl.user_warnings import warn_user
 from superproto.hpl.weights import choose_weights
 from superproto.samples.centering import GAP_ROWS, match_own_descriptions
@@ -49,6 +51,8 @@ PUBLISHED: dict[str, Any] = {
     "prior": None,
     "temperature": 0.0,
 }
+# Parameters that a fit with left-out classes does not take over.
+OF_THIS_FIT = ("candidates", "init", "callback", "checkpoint", "verbose")
 
 
 class HPL(ZeroShotEstimator):
@@ -140,6 +144,9 @@ class HPL(ZeroShotEstimator):
     evenness_ : float
         0 to 1: how far the pool looked as if it held all candidates, none far larger than the others. Below 1 their
         sizes are not held to be equal, and descriptions pull more.
+    forecast_ : tuple of two floats
+        Per-class accuracy to expect on the unseen classes, from seen classes that were left out and labeled as if
+        they were unseen, and that of guessing. NaN where fewer than four classes are seen.
     classes_ : array of shape (C,)
     n_iter_ : int
     hold_ : float
@@ -226,7 +233,8 @@ class HPL(ZeroShotEstimator):
         ``init``, if given, is used for this fit in place of the parameter: an earlier model to go on from.
         """
         X, problem = self._check(X, y, semantics, class_names)
-        task, in_one_space = self._task(X, problem)
+        order = class_order(problem, is_unit(self))
+        task, in_one_space = self._task(X, in_class_order(problem, order))
         params = check_parameters(self, task, self.init if init is None else init)
         checkpoint = Checkpoint(self.checkpoint, signature(self, params.init))
         texts = self._fit_texts(X, task, params) if in_one_space else None
@@ -240,9 +248,12 @@ class HPL(ZeroShotEstimator):
         start = best_start(objective, possible_starts(objective, start, data, weights), self._schedule())
         outcome = minimize(objective, start, self._schedule(), self._reporter(), checkpoint.keep, checkpoint.progress)
         objective, outcome = refine(objective, outcome, data, seen, fresh, evenness, weights, params, self._refit)
-        self._store(objective, outcome, data, evenness, seen.temperature)
-        stability = 1.0 if texts is None or task.seen.any() else texts.stability
-        self._store_answers(X, problem, measure_uncertainty(data, seen, outcome.state, self._class_scores, stability))
+        self._store(objective, outcome, data, evenness, seen.temperature, order)
+        left_out = self._left_out_fits(X, task, params)
+        self.forecast_ = NO_FORECAST if left_out is None else left_out.forecast()
+        trust = trust_in_labels(left_out, None if task.seen.any() else texts)
+        found = measure_uncertainty(data, seen, outcome.state, scorer(objective, outcome.state), trust)
+        self._store_answers(X, problem, None if found is None else found.in_order(order))
         checkpoint.remove()
         warn_user(self, problem)
         return self
@@ -254,7 +265,7 @@ class HPL(ZeroShotEstimator):
         return with_progress(X) if self.verbose else X, problem
 
     def _fit_texts(self, X: Any, task: Problem, params: Parameters) -> TextFit | None:
-        """What texts of the feature space and unlabeled samples tell together; None where seen classes are candidates."""
+        """What texts of the feature space and unlabeled samples tell; None where seen classes are candidates."""
         asked = np.flatnonzero(task.asked)
         if (task.seen & task.allowed).any() or not len(asked) or not params.soft or not self.whiten:
             return None
@@ -266,6 +277,15 @@ class HPL(ZeroShotEstimator):
         """The problem with hardly labeled classes counted as unseen; whether descriptions live in the feature space."""
         in_one_space = self._in_one_space(X, problem)
         return with_few_labels_as_unseen(problem, in_one_space, is_unit(self), self.constants.few_labels), in_one_space
+
+    def _left_out_fits(self, X: Any, task: Problem, params: Parameters) -> LeftOutFits | None:
+        """Fits of the same method in which seen classes are left out; None where that is switched off or impossible."""
+        if not self.constants.forecast or not params.soft or not task.asked.any():
+            return None
+        kind = type(self).with_constants(forecast=False)
+        own = {name: value for name, value in self.get_params(deep=False).items() if name not in OF_THIS_FIT}
+        own["prior"] = own["prior"] if own["prior"] is None or isinstance(own["prior"], str) else "estimated"
+        return label_left_out_classes(X, task, lambda candidates: kind(**own, candidates=candidates), params.seed or 0)
 
     def _refit(self, objective: Objective, state: State) -> Outcome:
         """A further fit, of which a callback is not told: not all of them are kept."""
@@ -368,18 +388,18 @@ class HPL(ZeroShotEstimator):
         return progress_callback(self.max_iter, self.callback) if self.verbose else self.callback
 
     def _store(
-        self, objective: Objective, outcome: Outcome, data: FitData, evenness: float, temperature: float
+        self, objective: Objective, outcome: Outcome, data: FitData, evenness: float, temperature: float, order: Array
     ) -> None:
-        whole, continuation = outcome.state, outcome.state.continuation
-        self.visual_prototypes_ = whole.P
-        self.codes_ = whole.Z
+        whole, continuation, back = outcome.state, outcome.state.continuation, np.argsort(order)
+        self.visual_prototypes_ = whole.P[back]
+        self.codes_ = whole.Z[back]
         self.visual_super_prototypes_ = whole.D_v
         self.semantic_super_prototypes_ = whole.D_c
         self.objective_ = np.array(outcome.objective)
         self.n_iter_ = len(outcome.objective)
-        self.scoring_prototypes_, self.class_bias_ = scoring(objective, outcome.state)
-        self.class_prior_ = class_shares(whole, data.allowed, data.pool is not None)
+        self.scoring_prototypes_, self.class_bias_ = (values[back] for values in scoring(objective, outcome.state))
+        self.class_prior_ = class_shares(whole, data.allowed, data.pool is not None)[back]
         self.temperature_ = temperature
         self.hold_ = continuation.prior_strength if continuation.settled else 0.0
-        self.missing_ = objective.given.held & ~data.seen
+        self.missing_ = (objective.given.held & ~data.seen)[back]
         self.evenness_ = evenness

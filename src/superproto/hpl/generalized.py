@@ -21,7 +21,7 @@ from superproto.hpl.objective.state import Objective, State
 from superproto.hpl.seen_classes import SeenClasses
 from superproto.hpl.weights import Weights
 from superproto.samples.chunks import Array
-from superproto.samples.whitened import WhitenedSamples, evenly_spread_rows
+from superproto.samples.whitened import WhitenedSamples
 
 CALIBRATION_ROWS = 4000
 GRID = np.arange(0.0, 0.3, 0.005)
@@ -97,7 +97,7 @@ def leave_out(data: FitData, prototypes: Array, number: int = CALIBRATION_ROWS) 
     """So many labeled samples of seen classes at most, evenly spread; ``prototypes`` (m, d) of these classes."""
     seen, counts, sums = data.seen, data.counts, data.sums
     known = np.flatnonzero(seen[data.labels])
-    chosen = known[evenly_spread_rows(len(known), number)]
+    chosen = known[data.labeled.some(known).spread(number)]
     classes = (np.cumsum(seen) - 1)[data.labels[chosen]]
     lengths = data.labeled.lengths()[chosen]
     rows = data.labeled.some(chosen).materialize().astype(np.float64)
@@ -151,7 +151,7 @@ def _own_share(encoding: SphereEncoding, state: State, pool: WhitenedSamples) ->
     """sum Q^2 / sum Q over the unseen columns: how sure a sample taken for unseen is of its class."""
     given = encoding.given
     columns = np.flatnonzero(given.allowed)
-    some = pool.some(evenly_spread_rows(pool.n, CALIBRATION_ROWS))
+    some = pool.some(pool.spread(CALIBRATION_ROWS))
     scores = some.scores(encoding.scored(state, columns)) + given.bias[columns]
     Q = softmax(scores / encoding.temperature + state.log_scaling, axis=1)
     Q = Q[:, ~given.seen[columns]]

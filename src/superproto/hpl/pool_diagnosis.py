@@ -16,7 +16,6 @@ from superproto.hpl.fit_data import FitData
 from superproto.hpl.objective.assignment import evenness
 from superproto.hpl.seen_classes import SeenClasses
 from superproto.samples.chunks import Array
-from superproto.samples.whitened import evenly_spread_rows
 
 SETS, DRAWS = 20, 20
 ROWS, ENTRIES = 4000, 2**22
@@ -36,7 +35,7 @@ def measure_evenness(data: FitData, seen: SeenClasses, soft: bool, seed: int) ->
     if not soft or data.pool is None or data.seen_compete or not data.described or m < LEAST_SEEN or number < 2:
         return 1.0
     pool, T = data.pool, seen.temperature
-    rows = evenly_spread_rows(pool.n, _rows_for(number))
+    rows = pool.spread(_rows_for(number))
     found = evenness(mean_softmax(pool.some(rows).scores(seen.predicted[data.candidates]) / T))
     confusions = _confusions_of_seen(data, seen.left_out, T, min(number, m // 2), seed)
     return probability_of_even_sizes(found, confusions, pool.n, seed)
@@ -55,18 +54,16 @@ def probability_of_even_sizes(found: float, confusions: list[Array], n_samples: 
             for hypothesis, sizes in enumerate((np.full(k, 1 / k), rng.dirichlet(np.ones(k)))):
                 drawn = rng.multinomial(n_samples, sizes) / n_samples
                 simulated[hypothesis, s, d] = evenness(drawn @ confusion)
-    even, uneven = (_log_density(np.log(found), np.log(sample.ravel())) for sample in simulated)
-    return float(expit(even - uneven))
+    even, uneven = (np.log(sample.ravel()) for sample in simulated)
+    # A pool cannot be more even than even.
+    value = min(float(np.log(found)), float(even.mean()))
+    return float(expit(_log_density(value, even) - _log_density(value, uneven)))
 
 
 def _log_density(value: float, sample: Array) -> float:
-    """Of the normal distribution with the mean and deviation of a sample; values above its mean count as the mean.
-
-    A pool cannot be more even than even.
-    """
+    """Of the normal distribution with the mean and deviation of a sample, up to a constant."""
     deviation = max(float(sample.std()), SMALLEST_DEVIATION)
-    below = min(0.0, (value - float(sample.mean())) / deviation)
-    return -0.5 * below**2 - float(np.log(deviation))
+    return -0.5 * ((value - float(sample.mean())) / deviation) ** 2 - float(np.log(deviation))
 
 
 def mean_softmax(logits: Array) -> Array:
@@ -81,7 +78,7 @@ def _confusions_of_seen(data: FitData, left_out: Array, T: float, number: int, s
     """
     seen = data.seen
     rows = np.flatnonzero(seen[data.labels])
-    rows = rows[evenly_spread_rows(len(rows), _rows_for(number))]
+    rows = rows[data.labeled.some(rows).spread(_rows_for(number))]
     logits = data.labeled.some(rows).scores(left_out).astype(np.float64) / T
     classes, rng = (np.cumsum(seen) - 1)[data.labels[rows]], np.random.default_rng(seed)
     there, found = np.unique(classes), []

@@ -31,7 +31,7 @@ from superproto.hpl.solver import Outcome
 from superproto.hpl.weights import Weights
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import sums_by_class
-from superproto.samples.whitened import WhitenedSamples, evenly_spread_rows
+from superproto.samples.whitened import WhitenedSamples
 
 Refit = Callable[[Objective, State], Outcome]
 TRIALS = 3
@@ -82,7 +82,7 @@ def refine(
 
 def rows_to_inspect(pool: WhitenedSamples) -> Array:
     """Rows of the pool, evenly spread, as many as are read to memory to see how clusters lie."""
-    return evenly_spread_rows(pool.n, max(1, INSPECTED_BYTES // (8 * pool.dimension)))
+    return pool.spread(max(1, INSPECTED_BYTES // (8 * pool.dimension)))
 
 
 def split_in_two(rows: Array) -> Array:

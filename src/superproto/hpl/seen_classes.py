@@ -15,7 +15,6 @@ from superproto.hpl.fit_data import FitData
 from superproto.hpl.objective.sphere import normalized
 from superproto.hpl.texts import CALIBRATION_ROWS, TextFit, Votes, text_votes
 from superproto.samples.chunks import Array
-from superproto.samples.whitened import evenly_spread_rows
 
 # Ridge of the prediction of free prototypes, in units of the mean diagonal of the kernel.
 PROTOTYPE_RIDGE = 0.1
@@ -151,7 +150,7 @@ def votes_of_texts(data: FitData, weight: float) -> Votes:
     length = float(np.median(data.labeled.lengths()))
     plain = text_votes(data.texts, data.labeled.metric, length, 1.0)
     rows = np.flatnonzero(data.seen[data.labels])
-    rows = rows[evenly_spread_rows(len(rows), CALIBRATION_ROWS)]
+    rows = rows[data.labeled.some(rows).spread(CALIBRATION_ROWS)]
     scores = data.labeled.some(rows).scores(plain.vectors[data.seen]) + plain.biases[data.seen]
     own = scores[np.arange(len(rows)), (np.cumsum(data.seen) - 1)[data.labels[rows]]]
     scale = weight * likeliest_sharpness(scores, own)

@@ -16,14 +16,17 @@ from scipy.special import logsumexp, softmax
 
 from superproto.estimator.calibration import likeliest_sharpness
 from superproto.hpl.fit_data import FitData
+from superproto.hpl.forecast import LeftOutFits
 from superproto.hpl.generalized import CALIBRATION_ROWS, leave_out
 from superproto.hpl.objective.sphere import normalized
 from superproto.hpl.objective.state import State
 from superproto.hpl.seen_classes import SeenClasses
+from superproto.hpl.texts import TextFit
 from superproto.samples.chunks import Array
-from superproto.samples.whitened import WhitenedSamples, evenly_spread_rows
+from superproto.samples.whitened import WhitenedSamples
 
 MATCHING_ROUNDS = 100
+SMALLEST_CONFIDENCE = 1e-3
 # A single number is learned from them.
 UNCERTAINTY_ROWS = 1000
 ScoreFunction = Callable[[WhitenedSamples], Array]
@@ -35,13 +38,18 @@ class Uncertainty(NamedTuple):
     sharpness: float
     by_class: Array
 
+    def in_order(self, order: Array) -> Uncertainty:
+        """For classes that were numbered in this order for the fit."""
+        return self._replace(by_class=self.by_class[np.argsort(order)])
+
 
 def measure_uncertainty(
-    data: FitData, seen: SeenClasses, state: State, score: ScoreFunction, stability: float = 1.0
+    data: FitData, seen: SeenClasses, state: State, score: ScoreFunction, trust: float = 1.0
 ) -> Uncertainty | None:
     """Of a fit's last state; ``score`` gives samples their (N, C) scores. None where the assignment is hard.
 
-    ``stability`` is the share of samples whose label fits of halves of the pool agree on.
+    ``trust`` is what the mean confidence is multiplied by: the share of samples whose label fits of halves of the pool
+    agree on, or accuracy / confidence on left-out classes.
     """
     if seen.temperature == 0:
         return None
@@ -49,14 +57,28 @@ def measure_uncertainty(
     by_class = np.where(empty & (data.pool is not None), 1.0, 0.0)
     if len(seen.prototypes) < 2:
         sharpness = _sharpness_of_found(data, state, seen.temperature, score)
-        return Uncertainty(_blunted(data, sharpness, np.full(len(by_class), stability), score), by_class)
+        return Uncertainty(_calibrated(data, sharpness, np.full(len(by_class), trust), score), by_class)
     rows = leave_out(data, seen.prototypes, UNCERTAINTY_ROWS)
     scores = rows.scores()
     sharpness = likeliest_sharpness(scores, scores[np.arange(len(scores)), rows.labeled.classes])
     if data.pool is None:
         return Uncertainty(sharpness, by_class)
     by_class = _uncertainty_of_matching(data, seen, state, empty)
-    return Uncertainty(_blunted(data, sharpness, 1 - by_class, score), by_class)
+    return Uncertainty(_calibrated(data, sharpness, trust * (1 - by_class), score), by_class)
+
+
+def trust_in_labels(left_out: LeftOutFits | None, texts: TextFit | None) -> float:
+    """What the mean confidence is multiplied by: with texts alone, their stability.
+
+    Otherwise t = accuracy / confidence on left-out classes. It is pessimistic, because fewer classes teach there, and the
+    model's own confidence is optimistic, because it cannot see its wrong matches: for t < 1 it is their geometric mean.
+    """
+    if texts is not None:
+        return texts.stability
+    if left_out is None:
+        return 1.0
+    ratio = left_out.correct / max(left_out.confidence, SMALLEST_CONFIDENCE)
+    return float(max(ratio, np.sqrt(ratio)))
 
 
 def matching(fit: Array) -> Array:
@@ -92,7 +114,7 @@ def _sharpness_of_found(data: FitData, state: State, temperature: float, score: 
     pool, columns = data.pool, data.candidates
     if pool is None or len(columns) < 2:
         return 1 / temperature
-    scores = np.asarray(score(pool.some(evenly_spread_rows(pool.n, UNCERTAINTY_ROWS))), dtype=np.float64)[:, columns]
+    scores = np.asarray(score(pool.some(pool.spread(UNCERTAINTY_ROWS))), dtype=np.float64)[:, columns]
     rows, found = np.arange(len(scores)), scores.argmax(axis=1)
     scores[rows, found] -= state.continuation.self_influence[columns][found]
     return min(1 / temperature, likeliest_sharpness(scores, scores[rows, found]))
@@ -118,7 +140,7 @@ def _without_samples(data: FitData, state: State) -> Array:
     return np.asarray(data.allowed & ~data.seen & (state.masses + data.counts < 0.5))
 
 
-def _blunted(data: FitData, sharpness: float, trust_in_class: Array, score: ScoreFunction) -> float:
+def _calibrated(data: FitData, sharpness: float, trust_in_class: Array, score: ScoreFunction) -> float:
     """The inverse temperature at which the mean confidence is right: that of a sample times that (C,) of its class.
 
     One number for all rows, so that the likeliest class stays the label.
@@ -126,17 +148,18 @@ def _blunted(data: FitData, sharpness: float, trust_in_class: Array, score: Scor
     pool, columns = data.pool, data.candidates
     if pool is None:
         return sharpness
-    some = pool.some(evenly_spread_rows(pool.n, CALIBRATION_ROWS))
+    some = pool.some(pool.spread(CALIBRATION_ROWS))
     scores = np.asarray(score(some), dtype=np.float64)[:, columns]
     trust = trust_in_class[columns][scores.argmax(axis=1)]
 
     def confidence(sharp: float) -> Array:
         return np.asarray(softmax(sharp * scores, axis=1).max(axis=1))
 
-    due = float((confidence(sharpness) * trust).mean())
+    due = min(float((confidence(sharpness) * trust).mean()), 1.0)
     least = 1e-3 * sharpness
-    if len(columns) < 2 or due >= float(confidence(sharpness).mean()):
-        return sharpness
+    most = 1e3 * sharpness
+    if len(columns) < 2 or float(confidence(most).mean()) <= due:
+        return most if len(columns) > 1 else sharpness
     if due <= float(confidence(least).mean()):
         return least
-    return float(brentq(lambda sharp: float(confidence(sharp).mean()) - due, least, sharpness, rtol=1e-6))
+    return float(brentq(lambda sharp: float(confidence(sharp).mean()) - due, least, most, rtol=1e-6))

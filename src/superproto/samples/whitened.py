@@ -74,6 +74,15 @@ class WhitenedSamples:
         some.scale, some.shift = self.scale[index], self.shift[index]
         return some
 
+    def spread(self, at_most: int) -> Array:
+        """Ascending numbers of so many samples, evenly spread in the order of their lengths.
+
+        Lengths belong to samples, so that the order of the rows does not decide which are chosen.
+        """
+        if self.n <= at_most:
+            return np.arange(self.n)
+        return np.sort(np.argsort(self.scale, kind="stable")[evenly_spread_rows(self.n, at_most)])
+
     def lengths(self) -> Array:
         """(N,) n, the length of a whitened row before its last normalization."""
         shift = self.shift.astype(np.float64)

@@ -1,0 +1,26 @@
+"""A numbering of the classes that depends on what they are, so that no label hangs on how a user numbers them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from superproto.estimator.validation import Problem
+from superproto.samples.chunks import UNLABELED, Array
+
+
+def class_order(problem: Problem, by_content: bool) -> Array:
+    """(C,) the classes in the order of their descriptions, number by number; as they come if not ``by_content``."""
+    if not by_content or not problem.described:
+        return np.arange(problem.n_classes)
+    return np.lexsort(problem.semantics.T[::-1])
+
+
+def in_class_order(problem: Problem, order: Array) -> Problem:
+    """The same problem with its classes numbered in this order."""
+    number = np.append(np.argsort(order), UNLABELED)
+    return replace(
+        problem, labels=number[problem.labels], semantics=problem.semantics[order], names=problem.names[order],
+        seen=problem.seen[order], allowed=problem.allowed[order],
+    )  # fmt: skip
