@@ -74,7 +74,7 @@ def plan_of_constants() -> PartsPlan:
         for name, now in usual.items()
         for value in ((now / 2, min(2 * now, 0.99) if name == "relaxation" else 2 * now) if now else (1.0,))
     )
-    return PartsPlan((*read_parts_plan().data, *TEXT_PACKS), parts)
+    return PartsPlan(data=(*read_parts_plan().data, *TEXT_PACKS), parts=parts)
 
 
 def _tasks(files: Iterable[Path], folds: int, settings: Sequence[str] = SETTINGS) -> Iterator[Task]:
