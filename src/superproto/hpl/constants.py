@@ -23,6 +23,7 @@ class Constants:
     ``label_weight``: weight of a label of a class with few labels.
     ``few_labels``: a candidate with at most so many labels is still placed by the unlabeled samples.
     ``share_pseudo_count``: pseudo-count of the shares of seen and unseen classes in the generalized setting.
+    ``even_odds``: how many times as probable even class sizes are as uneven ones, before a pool is seen.
     ``even_agreement``: without labels, the ratio of vote scales at which class sizes are still taken to be even.
     ``least_gain``, ``least_prospect``: what a split must gain to be kept, and must promise to be tried.
     ``doubtful``: coherence below which a candidate seems to be absent.
@@ -41,6 +42,7 @@ class Constants:
     label_weight: float = _number(3.0, "unlabeled samples")
     few_labels: float = _number(10, "labels")
     share_pseudo_count: float = _number(20.0, "samples")
+    even_odds: float = _number(4.0, "prior odds")
     even_agreement: float = _number(0.7, "ratio of inverse temperatures")
     least_gain: float = _number(0.05, "contribution of an average class to the objective")
     least_prospect: float = _number(0.025, "contribution of an average class to the objective")

@@ -242,7 +242,7 @@ class HPL(ZeroShotEstimator):
         data = FitData.of(X, task, self.metric_, params.unit, self.constants.label_weight, in_one_space)
         seen = SeenClasses.of(data, params.unit, params.temperature, self.constants, texts)
         fresh, start = first_states(data, seen.predicted, params)
-        evenness = measure_evenness(data, seen, params.soft and self.constants.diagnose, params.seed or 0)
+        evenness = self._measure_evenness(data, seen, params)
         weights = choose_weights(data, seen, evenness, params)
         objective, start = build_objective(data, seen, start, weights, params)
         start = best_start(objective, possible_starts(objective, start, data, weights), self._schedule())
@@ -278,6 +278,10 @@ class HPL(ZeroShotEstimator):
         """The problem with hardly labeled classes counted as unseen; whether descriptions live in the feature space."""
         in_one_space = self._in_one_space(X, problem)
         return with_few_labels_as_unseen(problem, in_one_space, is_unit(self), self.constants.few_labels), in_one_space
+
+    def _measure_evenness(self, data: FitData, seen: SeenClasses, params: Parameters) -> float:
+        measurable = params.soft and self.constants.diagnose
+        return measure_evenness(data, seen, measurable, self.constants.even_odds, params.seed or 0)
 
     def _left_out_fits(self, X: Any, task: Problem, params: Parameters) -> LeftOutFits | None:
         """Fits of the same method in which seen classes are left out; None where that is switched off or impossible."""

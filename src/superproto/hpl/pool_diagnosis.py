@@ -4,7 +4,7 @@ The statistic is the evenness exp(entropy) / n of the class shares at the start,
 samples. Poor predictions make shares uneven in any pool. How uneven, seen classes tell: each is predicted without
 itself, and pools are simulated from the labeled samples of random sets of seen classes, with even class sizes and with
 sizes drawn uniformly from all possible ones (a Dirichlet distribution with parameters 1). The evenness of the pool is
-the posterior probability of even sizes, both hypotheses being equally probable before.
+the posterior probability of even sizes. Before, they are ``odds`` times as probable as uneven ones.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from superproto.hpl.objective.assignment import evenness
 from superproto.hpl.seen_classes import SeenClasses
 from superproto.samples.chunks import Array
 
-SETS, DRAWS = 20, 20
+SETS, DRAWS = 100, 10
 ROWS, ENTRIES = 4000, 2**22
 # With fewer sets of two and two nothing can be simulated.
 LEAST_SEEN = 4
 SMALLEST_DEVIATION = 1e-3
 
 
-def measure_evenness(data: FitData, seen: SeenClasses, measurable: bool, seed: int) -> float:
+def measure_evenness(data: FitData, seen: SeenClasses, measurable: bool, odds: float, seed: int) -> float:
     """0 to 1: how probable it is that class sizes are even.
 
     1 where nothing can be said: it is not ``measurable``, seen classes are candidates too, or too few classes are seen.
@@ -38,10 +38,10 @@ def measure_evenness(data: FitData, seen: SeenClasses, measurable: bool, seed: i
     rows = pool.spread(_rows_for(number))
     found = evenness(mean_softmax(pool.some(rows).scores(seen.predicted[data.candidates]) / T))
     confusions = _confusions_of_seen(data, seen.left_out, T, min(number, m // 2), seed)
-    return probability_of_even_sizes(found, confusions, pool.n, seed)
+    return probability_of_even_sizes(found, confusions, pool.n, odds, seed)
 
 
-def probability_of_even_sizes(found: float, confusions: list[Array], n_samples: int, seed: int) -> float:
+def probability_of_even_sizes(found: float, confusions: list[Array], n_samples: int, odds: float, seed: int) -> float:
     """Posterior probability of even sizes, given the evenness of the shares of so many samples.
 
     Each of ``confusions`` (k, k) has the mean probabilities of samples of k classes in its rows. The logarithms of both
@@ -57,7 +57,7 @@ def probability_of_even_sizes(found: float, confusions: list[Array], n_samples: 
     even, uneven = (np.log(sample.ravel()) for sample in simulated)
     # A pool cannot be more even than even.
     value = min(float(np.log(found)), float(even.mean()))
-    return float(expit(_log_density(value, even) - _log_density(value, uneven)))
+    return float(expit(np.log(odds) + _log_density(value, even) - _log_density(value, uneven)))
 
 
 def _log_density(value: float, sample: Array) -> float:
