@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -72,7 +73,7 @@ def report_on(
     model = load_model(path)
     tuned = None if params is None else _tuned(params)
     if pack is None:
-        return build_report(model, tuned=tuned)
+        return build_report(model, tuned=tuned, files=(shlex.quote(str(source)), None))
     found = read_source(pack)
     task = to_task(found, setting, protocol)
     if list(map(str, model.classes_)) != list(map(str, task.class_names)):
@@ -83,12 +84,14 @@ def report_on(
     ):
         terminal.note(f"{images} has none of the files that {pack} names, so that the report shows no pictures.")
     names = None if found.attribute_names is None else [str(name) for name in found.attribute_names]
-    return build_report(model, task, images=images, tuned=tuned, attribute_names=names)
+    files = (shlex.quote(str(source)), shlex.quote(str(pack)))
+    return build_report(model, task, images=images, tuned=tuned, attribute_names=names, files=files)
 
 
 def _check_setting(model: Any, setting: str, path: Path) -> None:
-    general = bool(model.allowed_.all() and model.seen_classes_.any() and not model.seen_classes_.all())
-    fitted = "gzsl" if general else "zsl"
+    from superproto.reporting.model_report import fitted_setting
+
+    fitted = fitted_setting(model)
     if fitted != setting:
         raise UserError(f"{path} was fitted for the setting {fitted}, not {setting}. Give --setting {fitted}.")
 
