@@ -169,4 +169,5 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text
 Attributes = Annotated[
     str, typer.Option("--attributes", metavar="NAME", help="Which class descriptions of PACK: att or original_att.")
 ]
+OpenPage = Annotated[bool, typer.Option("--open", help="Open the page in a browser when it is written.")]
 DataFolder = Annotated[Path, typer.Option("--data", metavar="DIR", help="The folder with the data packs.")]

@@ -12,7 +12,7 @@ import typer
 
 from superproto.cli import terminal
 from superproto.cli.app import HelpPanel, app
-from superproto.cli.options import Protocol, ProtocolOption, Setting, SettingOption, check_output
+from superproto.cli.options import OpenPage, Protocol, ProtocolOption, Setting, SettingOption, check_output
 from superproto.errors import UserError
 from superproto.files import existing_file
 
@@ -36,6 +36,7 @@ def report_verb(
         Path | None, typer.Option("--params", metavar="FILE", help="What `tune` wrote: shown with its folds.")
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
+    open_page: OpenPage = False,
 ) -> None:
     """Write a page about a fitted model that opens in a browser without a network.
 
@@ -50,7 +51,7 @@ def report_verb(
     check_output(output, source, pack, params)
     with terminal.progress(f"reading {source.name}"):
         page = report_on(source, pack, setting=setting.value, protocol=protocol.value, images=images, params=params)
-    terminal.show(f"Report: {page.write(output)}")
+    terminal.show_page(page.write(output), open_page)
 
 
 def report_on(

@@ -18,10 +18,10 @@ _NEXT = "Labels: transduction_ · all classes: label_distributions_ · later sam
 
 def fit_as_html(model: Any) -> str:
     """A few lines and one table about a fitted model; names are escaped."""
-    asked = getattr(model, "_asked", None)
-    labels = getattr(model, "transduction_", None)
-    known = asked is not None and labels is not None and bool(np.any(asked))
-    table = _class_table(model, np.asarray(labels)[asked], _uncertainty(model, asked)) if known else Markup()
+    asked: Array | None = getattr(model, "_asked", None)
+    table = Markup()
+    if asked is not None and np.any(asked):
+        table = _class_table(model, np.asarray(model.transduction_)[asked], _uncertainty(model, asked))
     return str(_PAGE.format(type(model).__name__, _sentence(model, asked), table, _NEXT))
 
 

@@ -18,7 +18,7 @@ _RELIABLE, _MIXED = 0.1, 0.3
 _NAMED = 5
 
 
-class Step(NamedTuple):
+class NextStep(NamedTuple):
     """Something to do: a sentence, and the command that does it, if there is one."""
 
     text: str
@@ -73,33 +73,37 @@ def _overall(found: Findings) -> str:
     return f"Do not use these labels unchecked: {counted}."
 
 
-def next_steps(found: Findings, model: str, pack: str | None, setting: str, tuned: bool) -> list[Step]:
+def next_steps(found: Findings, model: str, pack: str | None, setting: str, tuned: bool) -> list[NextStep]:
     """What to do, the most useful first. ``model`` and ``pack`` are the files, as they stand in commands."""
     general = " --setting gzsl" if setting == "gzsl" else ""
     if pack is None:
-        return [Step("See the samples too.", f"superproto report {model} --pack PACK{general}")]
+        return [NextStep("See the samples too.", f"superproto report {model} --pack PACK{general}")]
     steps = []
     if found.uncertainty is not None and len(found.uncertainty):
-        worst = [found.ids[i] for i in np.argsort(-found.uncertainty, kind="stable")[:_NAMED]]
+        worst = [found.ids[i] for i in np.argsort(-found.uncertainty, kind="stable")[:_NAMED].tolist()]
         steps += [
-            Step(f"Check the most uncertain samples first: {', '.join(worst)}."),
-            Step(
+            NextStep(f"Check the most uncertain samples first: {', '.join(worst)}."),
+            NextStep(
                 "Write all labels to a table, the most uncertain first.",
                 f"superproto predict {model} {pack} -o labels.csv --doubtful-first",
             ),
         ]
     doubted = list(dict.fromkeys([*found.unmatched, *found.empty]))
     if doubted:
-        steps.append(Step(f"Compare the descriptions of {_listed(doubted)} with samples, correct them and fit again."))
+        steps.append(
+            NextStep(f"Compare the descriptions of {_listed(doubted)} with samples, correct them and fit again.")
+        )
     if found.absent:
-        steps.append(Step(f"If {_listed(found.absent)} cannot occur, leave them out of the table of classes."))
+        steps.append(NextStep(f"If {_listed(found.absent)} cannot occur, leave them out of the table of classes."))
     if found.accuracy is None:
         steps.append(
-            Step("A few labels help most: write those that you corrected into the table of labels, pack and fit again.")
+            NextStep(
+                "A few labels help most: write those that you corrected into the table of labels, pack and fit again."
+            )
         )
     if not tuned:
         steps.append(
-            Step(
+            NextStep(
                 "See whether other parameters do better on held-out classes.",
                 f"superproto tune {pack} -o tuned.json{general}",
             )
@@ -111,13 +115,14 @@ def find_unmatched(model: Any, names: Sequence[str]) -> list[str]:
     """Unseen candidates whose description matches no cluster, the most uncertain first."""
     doubt = np.asarray(getattr(model, "class_doubt_", np.zeros(len(names))))
     described = np.flatnonzero(np.asarray(model.allowed_) & ~np.asarray(model.seen_classes_))
-    return [names[c] for c in described[np.argsort(-doubt[described], kind="stable")] if doubt[c] > LOST]
+    order = described[np.argsort(-doubt[described], kind="stable")]
+    return [names[c] for c in order.tolist() if doubt[c] > LOST]
 
 
 def find_absent(model: Any, names: Sequence[str]) -> list[str]:
     """Candidates that the model takes for absent from the unlabeled samples."""
     missing = getattr(model, "missing_", None)
-    return [] if missing is None else [names[c] for c in np.flatnonzero(missing)]
+    return [] if missing is None else [names[c] for c in np.flatnonzero(missing).tolist()]
 
 
 def _listed(names: Sequence[str]) -> str:
