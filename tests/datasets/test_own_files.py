@@ -205,7 +205,7 @@ def test_a_table_with_a_fault_is_refused_and_nothing_is_written(folder, files, m
         ("f.txt", b"1", "ends in '.txt'"),
         ("f.csv", b"", "is empty"),
         ("f.csv", b"1,2\n3\n", "row 2 has 1 cells, the first has 2"),
-        ("f.csv", b"1,2\n3,x\n", "row 2: could not convert"),
+        ("f.csv", b"1,2\n3,x\n", "row 2, column 2 has 'x', which is not a number"),
         ("f.csv", b"1,2\n3,\n", r"1 rows have NaN or infinity \(first: row 1\)"),
         ("f.csv", b"a,b\n", "Give numbers, one row per sample"),
         ("f.json", b"[]", "ends in '.json'"),

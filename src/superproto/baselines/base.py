@@ -32,6 +32,8 @@ class Baseline(ZeroShotEstimator):
     # 1, or for narrow rows the mean distance of a prepared row from their mean. Model files before it have none.
     row_spread_: float = 1.0
 
+    # Whether the method is defined on features as they are: `superproto compare` whitens for the others.
+    compares_raw_features: ClassVar[bool] = False
     # Declared by a method: numbers that must be positive, or at least 0; words and what they may be.
     _positive: ClassVar[tuple[str, ...]] = ()
     _nonnegative: ClassVar[tuple[str, ...]] = ()

@@ -121,9 +121,23 @@ def _csv(path: Path) -> Features:
         ids.append(row[0])
         try:
             table.append(np.array([float(cell or "nan") for cell in row[named:]]))
-        except ValueError as error:
-            raise UserError(f"{path}: row {number}: {error}.") from None
+        except ValueError:
+            raise UserError(_say_not_numbers(path, number, row, first if header else None, int(named))) from None
+    if table and not len(table[0]):
+        raise UserError(f"{path} has one column, of text. Give a table of features: numbers, one row per sample.")
     return Features(np.array(table, ndmin=2), np.array(ids) if named else None)
+
+
+def _say_not_numbers(path: Path, number: int, row: list[str], header: list[str] | None, named: int) -> str:
+    """What stands where a feature is expected, and which table this seems to be."""
+    column = next(j for j in range(named, len(row)) if not is_number(row[j]))
+    called = f"column {column + 1}" if header is None else f"column '{header[column]}'"
+    words = {"label", "probability", "runner_up"} & {name.strip().lower() for name in header or ()}
+    looks = " It looks like a table of labels." if words else ""
+    return (
+        f"{path}: row {number}, {called} has '{row[column]}', which is not a number.{looks} "
+        "Give a table of features: numbers, one row per sample."
+    )
 
 
 def _parquet(path: Path) -> Features:
