@@ -346,7 +346,8 @@ def test_differences_from_a_card_are_counted():
     ("text", "words"),
     [
         ("id,label\na,\nb,whale\n", r"row 3, column 'label' has 'whale', which is not a number. It looks like a table"),
-        ("a,1.5,x\nb,2.5,3\n", r"has 'x', which is not a number. Give a table of features"),
+        ("a,1.5,x\nb,2.5,3\n", r"the first line has numbers \(1.5\) and words \('x'\)"),
+        ("1.5,2\n2.5,x\n", r"row 2, column 2 has 'x', which is not a number. Give a table of features"),
         ("name\nzebra\nhorse\n", r"one column, of text. Give a table of features"),
     ],
 )

@@ -20,6 +20,9 @@ from superproto.samples.chunks import Array
 from superproto.samples.readers.parquet import check_parquet, read_whole, texts_of
 
 
+_DECIMAL = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
+
+
 class Features(NamedTuple):
     """(N, d) numbers, and what the file calls each row, if it does."""
 
@@ -70,9 +73,17 @@ def is_number(text: str) -> bool:
 def is_header(row: list[str], following: Sequence[list[str]], path: Path) -> bool:
     """Whether a CSV's first line names its columns: words, or a data frame's own numbers (0, 1, 2 or 1, 2, 3 ...).
 
-    A line of such numbers above lines of whole numbers could be either: it is refused.
+    A line of such numbers above lines of whole numbers could be either: it is refused. So is one of words and decimal
+    numbers: a line of numbers with a word by mistake would be lost as names.
     """
     if not all(is_number(cell) for cell in row[1:] or row):
+        decimal = next((cell for cell in row[1:] if _DECIMAL.fullmatch(cell.strip())), None)
+        if decimal is not None:
+            word = next(cell for cell in row[1:] if not is_number(cell))
+            raise UserError(
+                f"{path}: the first line has numbers ({decimal}) and words ('{word}'). Correct the word, or give every "
+                "column a name."
+            )
         return True
     counted = row if is_number(row[0]) and row[0].strip() else row[1:]
     if len(counted) < 3 or not any(counted == [str(n + start) for n in range(len(counted))] for start in (0, 1)):
