@@ -177,6 +177,9 @@ def test_parquet_columns_and_lists(tmp_path, task):
     ("files", "message"),
     [
         ({"labels.csv": "id,label\n0,class 1\n"}, "has 1 lines, features have 48 rows"),
+        ({"labels.csv": "id,label\n" + "".join(f"{i},\n" for i in [*range(48), 5])}, "the id '5' occurs 2 times"),
+        ({"labels.csv": "file,class\n" + "".join(f"{i},\n" for i in range(48))}, "names columns, call them id,label"),
+        ({"classes.csv": "a,1,nan\nb,1,2\n"}, "classes.csv: class 'a' has NaN or infinity"),
         ({"labels.csv": "id,label\n" + "0,class 1\n" * 48}, "the id '0' occurs 48 times"),
         ({"labels.csv": "id,label\n" + "".join(f"{i},clas 1\n" for i in range(48))}, "Did you mean 'class 1'"),
         ({"labels.csv": "id,label,weight\n0,a,1\n"}, "has the column 'weight'"),

@@ -116,7 +116,7 @@ def test_the_page_starts_with_a_verdict_and_ends_with_next_steps(own: Path, pack
     titles = re.findall(r"<h2 id=[^>]*>([^<]*)</h2>", page)
     assert titles[0] == "Verdict"
     assert titles[-1] == "Next steps"
-    assert f"superproto predict {own} {pack} -o labels.csv --doubtful-first" in page
+    assert f"superproto predict {own} {pack} -o predicted.csv --doubtful-first" in page
     assert "All parameters have their default values." in page
     assert "dictionary_solver" not in page
 

@@ -164,7 +164,7 @@ def _show_fitted(model: Any, output: Path, method: str, name: str, as_json: bool
             f"On held-out classes, rejection keeps {learned['kept']:.0%} of the samples of known classes and rejects "
             f"{learned['rejected']:.0%} of those of unknown classes (area under the curve {learned['auroc']:.3f})."
         )
-    terminal.show(f"Next: superproto predict {shlex.quote(str(output))} FEATURES -o labels.csv")
+    terminal.show(f"Next: superproto predict {shlex.quote(str(output))} FEATURES -o predicted.csv")
 
 
 @app.command("predict", rich_help_panel=HelpPanel.MODEL)
@@ -229,7 +229,11 @@ def predict_verb(
         rows = _unlabeled_rows(features) if only_unlabeled else open_features(features)
         given = None if every or only_unlabeled else given_labels(features, loaded)
         options = {"doubtful_first": doubtful_first, "reject": reject, "safe": safe_csv}
-        handed = write_labels(output, loaded, rows, given=given, **options)  # type: ignore[arg-type]
+        try:
+            handed = write_labels(output, loaded, rows, given=given, **options)  # type: ignore[arg-type]
+        except UserError as error:
+            named = any(str(path) in str(error) for path in (features, output))
+            raise UserError(str(error) if named else f"{features}: {error}") from None
     kept = 0 if given is None else sum(label is not None for label in given)
     if kept:
         terminal.note(f"{kept} of {handed.rows} rows keep the label that {features.name} gives; --all labels them too.")

@@ -19,7 +19,7 @@ from superproto.files import existing_file
 from superproto.samples.chunks import Array
 from superproto.samples.readers.parquet import check_parquet, read_whole, texts_of
 
-
+_PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 _DECIMAL = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 
@@ -32,6 +32,7 @@ class Features(NamedTuple):
 
 def read_features(path: str | os.PathLike[str]) -> Features:
     """Every row of the file, in order, by its ending; of a pack or an xlsa17 folder, every sample's features."""
+    check_no_pictures(Path(path))
     if os.path.isdir(path):
         from superproto.datasets.xlsa17 import read_folder
 
@@ -50,6 +51,19 @@ def read_features(path: str | os.PathLike[str]) -> Features:
     if len(bad):
         raise UserError(f"{path}: {len(bad)} rows have NaN or infinity (first: row {bad[0]}). Drop or correct them.")
     return features
+
+
+def check_no_pictures(path: Path) -> None:
+    """Pictures are labeled by another command, which makes features of them first."""
+    top = list(islice(path.iterdir(), 50)) if path.is_dir() else [path]
+    below = [part for folder in top if folder.is_dir() for part in islice(folder.iterdir(), 20)]
+    picture = next((part for part in (*top, *below) if part.suffix.lower() in _PICTURES), None)
+    if picture is not None and not (path / "res101.mat").exists():
+        folder = path if path.is_dir() else path.parent
+        raise UserError(
+            f"{path} has pictures, and features are needed here. To label pictures write: "
+            f"superproto label {folder} --classes CLASSES.csv -o LABELS.csv"
+        )
 
 
 def csv_rows(path: Path) -> Iterator[list[str]]:

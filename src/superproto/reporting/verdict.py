@@ -85,7 +85,7 @@ def next_steps(found: Findings, model: str, pack: str | None, setting: str, tune
             NextStep(f"Check the most uncertain samples first: {', '.join(worst)}."),
             NextStep(
                 "Write all labels to a table, the most uncertain first.",
-                f"superproto predict {model} {pack} -o labels.csv --doubtful-first",
+                f"superproto predict {model} {pack} -o predicted.csv --doubtful-first",
             ),
         ]
     doubted = list(dict.fromkeys([*found.unmatched, *found.empty]))
