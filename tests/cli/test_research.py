@@ -148,8 +148,12 @@ def test_packs_of_ones_own_are_columns_of_the_leaderboard(call, mistake):
     assert "4 new runs." in out
     assert "mine" in out
     assert "eszsl" in out
+    assert "not run" not in out
     assert "0 new runs." in call(*run)[1]
     assert "Two packs are called 'mine'" in mistake(*run, "--own", "mine.npz")
+    touch = Path("none.jsonl")
+    touch.touch()
+    assert "No run of mine is recorded. Add --run." in mistake(*board, "--records", touch)
     unknown = np.where(task.asked, "", names[task.truth])
     write_pack("open.npz", pack_arrays(task.X, unknown, task.semantics, names))
     assert "nothing to score" in mistake("research", "leaderboard", "--own", "open.npz", "--records", "o.jsonl")

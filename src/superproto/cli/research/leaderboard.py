@@ -74,14 +74,13 @@ def leaderboard_verb(
               superproto research leaderboard --run --own mine.npz --records mine.jsonl
                   -m eszsl -m hpl
     """
+    from superproto.experiments.leaderboard.own_packs import only_own_packs, only_recorded_methods
     from superproto.experiments.leaderboard.ranking import build_leaderboard
     from superproto.experiments.plans import FEATURES, SETTINGS, read_leaderboard_plan
     from superproto.experiments.records import read_records
 
     chosen = read_leaderboard_plan(plan)
     if own:
-        from superproto.experiments.leaderboard.own_packs import only_own_packs
-
         chosen, data = only_own_packs(chosen, own), Path()
     _check(chosen, packs or [], features or [], methods or [], output or [])
     if own and records is None:
@@ -93,9 +92,12 @@ def leaderboard_verb(
         terminal.show(f"{_run_missing(chosen, data, known, only, again, seeds)} new runs.")
     if not known.exists():
         raise UserError(f"{known} does not exist. Give --records, or make it with --run --data DIR.")
+    found = read_records(known)
+    if own:
+        chosen = only_recorded_methods(chosen, found)
     leaderboard = build_leaderboard(
         chosen,
-        read_records(known),
+        found,
         settings=[setting.value for setting in settings] if settings else SETTINGS,
         features=features or FEATURES,
         data=packs or (),

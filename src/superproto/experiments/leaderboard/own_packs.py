@@ -10,6 +10,7 @@ from superproto.datasets.loading import read_source, to_task
 from superproto.errors import UserError
 from superproto.evaluation.evaluate import check_truth_is_known
 from superproto.experiments.plans import FEATURES, SETTINGS, Data, LeaderboardPlan, Part, Skip
+from superproto.experiments.records import Record
 
 
 def only_own_packs(plan: LeaderboardPlan, packs: Sequence[Path]) -> LeaderboardPlan:
@@ -32,6 +33,16 @@ def only_own_packs(plan: LeaderboardPlan, packs: Sequence[Path]) -> LeaderboardP
         ]
     parts = tuple(Part(own, features) for features in FEATURES for own in data)
     return replace(plan, data=tuple(data), parts=parts, skips=tuple(skips), references=())
+
+
+def only_recorded_methods(plan: LeaderboardPlan, records: Sequence[Record]) -> LeaderboardPlan:
+    """The plan without the methods that were never run on its data sets."""
+    names = {own.name for own in plan.data}
+    run = {record.method for record in records if record.task in names}
+    if not run:
+        raise UserError(f"No run of {', '.join(sorted(names))} is recorded. Add --run.")
+    groups = {kind: tuple(method for method in methods if method in run) for kind, methods in plan.groups.items()}
+    return replace(plan, groups=groups)
 
 
 def _settings_without_samples(path: Path) -> dict[str, str]:
