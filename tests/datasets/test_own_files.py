@@ -324,3 +324,12 @@ def test_the_note_counts_the_seen_classes_where_no_class_is_unseen(tmp_path):
     pack = pack_arrays(np.eye(6), ["a", "b", "a", "b", "", ""], np.eye(2), ["a", "b"])
     write_pack(tmp_path / "p.npz", pack)
     assert "2 to be labeled among 2 candidates." in " ".join(load(tmp_path / "p.npz").notes)
+
+
+def test_without_an_unseen_class_the_seen_ones_are_counted_as_candidates(task):
+    names = task.class_names.astype(str)
+    labels = np.where(np.arange(len(task.X)) % 2, "", names[task.truth])
+    pack = pack_arrays(task.X, labels, task.semantics, names)
+    notes = " ".join(to_task(pack).notes)
+    assert "among 0 candidates" not in notes
+    assert f"to be labeled among {len(names)} candidates" in notes
