@@ -13,6 +13,7 @@ import typer
 
 from superproto.cli import terminal
 from superproto.cli.app import HelpPanel, app
+from superproto.cli.options import OpenPage
 
 if TYPE_CHECKING:
     from superproto.reporting.digits_demo import Demo
@@ -26,6 +27,7 @@ def demo_verb(
     quick: Annotated[
         bool, typer.Option("--quick", help="Skip the average over all 120 choices of unseen digits.")
     ] = False,
+    open_page: OpenPage = False,
 ) -> None:
     """Recognize handwritten digits that have no labeled example.
 
@@ -48,7 +50,7 @@ def demo_verb(
     with write_whole(output / "demo.svg", text=True) as handle:
         handle.write(standalone_svg(prototypes_picture(found)))
     terminal.show("\nNext, your own data: superproto pack --help, then superproto fit --help")
-    terminal.show(f"Report: {Path(path).resolve()}")
+    terminal.show_page(path, open_page)
 
 
 def _show_demo(found: Demo) -> None:

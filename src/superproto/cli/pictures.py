@@ -76,7 +76,7 @@ def embed_verb(
         return
     _show_skipped(embedded)
     size = f"{len(embedded.ids)} pictures, {embedded.features.shape[1]} features each"
-    terminal.show(f"Wrote {place}: {size}; {embedded.computed} were new.")
+    terminal.show(f"Wrote {terminal.place(place)}: {size}; {embedded.computed} were new.")
 
 
 @app.command("describe", rich_help_panel=HelpPanel.DATA)
@@ -129,7 +129,7 @@ def describe_verb(
         terminal.show_json({"semantics": output, "classes": n_classes, "numbers": width, "kind": described.kind})
         return
     made = {"attributes": "attributes", "sentences": "numbers from words", "names": "numbers from the name alone"}
-    terminal.show(f"Wrote {output}: {n_classes} classes, {width} {made[described.kind]} each.")
+    terminal.show(f"Wrote {terminal.place(output)}: {n_classes} classes, {width} {made[described.kind]} each.")
 
 
 @app.command("label", rich_help_panel=HelpPanel.MODEL)
@@ -173,8 +173,8 @@ def label_verb(
         return
     _show_classes(task, model)
     _show_skipped(task.embedded)
-    terminal.show(f"Labels: {labels}")
-    terminal.show(f"Report: {report}")
+    terminal.show(f"Labels: {terminal.place(labels)}")
+    terminal.show_page(report)
     terminal.show("Next: look at the most doubtful pictures in the report, sort some of them into folders, run again.")
 
 

@@ -124,6 +124,8 @@ def read_classes(path: PathLike, *, several: str = "average") -> Classes:
     for name, vector in rows:
         if len(vector) != width or not width:
             raise UserError(f"{path}: class '{name}' has {len(vector)} numbers, '{rows[0][0]}' has {width}.")
+        if not np.isfinite(vector).all():
+            raise UserError(f"{path}: class '{name}' has NaN or infinity. Drop the class, or fill it in.")
         if not name.strip():
             raise UserError(f"{path}: a class has no name. Give each class one; an empty label means: to be labeled.")
         vectors.setdefault(name, []).append(vector)

@@ -98,7 +98,7 @@ def evaluate(
     """
     model = method_for(method, params, candidates=task.candidates, seed=seed, constants=constants)
     method = method if isinstance(method, str) else type(method).__name__
-    _check_truth_is_known(task)
+    check_truth_is_known(task)
     if inductive and not task.is_inductive:
         task = task.inductive()
     with measured() as seconds, warnings.catch_warnings(record=True) as warned:
@@ -166,7 +166,8 @@ def difference(first: Evaluation, second: Evaluation) -> Difference:
     )
 
 
-def _check_truth_is_known(task: Task) -> None:
+def check_truth_is_known(task: Task) -> None:
+    """An error where a task has nothing that can be scored."""
     if not len(task.expected):
         raise UserError(
             f"{task.name} has no unlabeled samples, so there is nothing to score. Mark samples to be labeled with -1."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,17 @@ from superproto.reporting.charts.frame import percent
 from superproto.reporting.charts.pictures import Picture, picture_grid, thumbnail
 from superproto.reporting.model_figures import confusion_table, draw_tree, list_super_prototypes
 from superproto.reporting.page import Page
+from superproto.reporting.pool_map import draw_pool_map
 from superproto.reporting.table import Table, TableCell
+from superproto.reporting.verdict import Findings, find_absent, find_unmatched, next_steps, say_verdict
 from superproto.samples.chunks import Array
 
 _MAX_SAMPLES = 40
 _MAX_CLASSES = 60
 _MAX_WEAKEST = 15
 _NEAREST = 8
+# Of a chart over the whole page.
+_WIDTH = 1080
 
 
 def build_report(
@@ -36,12 +41,14 @@ def build_report(
     images: Path | None = None,
     tuned: Mapping[str, Any] | None = None,
     attribute_names: list[str] | None = None,
+    files: tuple[str, str | None] = ("MODEL", "PACK"),
 ) -> Page:
     """The page of a fitted model; with the task it was fitted on, sample by sample.
 
-    `images` is the folder that the task's image paths start from; `tuned` the content of a file that `tune` wrote.
+    `images` is the folder that the task's image paths start from; `tuned` the content of a file that `tune` wrote;
+    `files` the model and the data set, as the commands of the last section name them.
     """
-    return Page("model_report.html", summarize_model(model, task, images, tuned, attribute_names))
+    return Page("model_report.html", summarize_model(model, task, images, tuned, attribute_names, files))
 
 
 def summarize_model(
@@ -50,17 +57,24 @@ def summarize_model(
     images: Path | None = None,
     tuned: Mapping[str, Any] | None = None,
     attribute_names: list[str] | None = None,
+    files: tuple[str, str | None] = ("MODEL", "PACK"),
 ) -> dict[str, Any]:
     """Everything that the page shows: numbers, tables and charts by name; None for a section without content."""
     names = readable(model.classes_)
     answers = None if task is None else _probabilities(model, task)
+    shares = _shares(model, names, answers)
+    found = _findings(model, task, answers, names, shares)
     return {
+        "verdict": say_verdict(found),
+        "steps": next_steps(
+            found, files[0], None if task is None else files[1], fitted_setting(model), tuned is not None
+        ),
         "method": type(model).__name__,
         "task": None if task is None else task.name,
         "n_seen": int(np.sum(model.seen_classes_)),
         "n_unseen": int(np.sum(~model.seen_classes_)),
         "numbers": _numbers(model, task, answers),
-        "shares": _shares(model, names, answers),
+        "shares": shares,
         "descriptions": _descriptions(model, names) if np.any(getattr(model, "class_doubt_", 0)) else None,
         "codes": _codes(model, names, attribute_names) if hasattr(model, "semantic_super_prototypes_") else None,
         "objective": _objective(model) if len(getattr(model, "objective_", ())) > 1 else None,
@@ -75,14 +89,44 @@ def _probabilities(model: Any, task: Task) -> Array:
     return np.asarray(model.predict_proba(rows)) if len(rows) else np.empty((0, len(model.classes_)))
 
 
+def _findings(
+    model: Any, task: Task | None, answers: Array | None, names: list[str], shares: Mapping[str, Any] | None
+) -> Findings:
+    known = task is not None and answers is not None
+    return Findings(
+        n_candidates=int(np.sum(model.allowed_)),
+        uncertainty=None if answers is None else _label_uncertainty(model, answers),
+        ids=[] if task is None else _sample_names(task),
+        unmatched=find_unmatched(model, names),
+        absent=find_absent(model, names),
+        empty=[] if shares is None or not shares["counted"] else shares["empty"],
+        accuracy=_accuracy(task, answers) if known and task.truth_known else None,  # type: ignore[union-attr, arg-type]
+    )
+
+
+def _accuracy(task: Task, answers: Array) -> float:
+    return per_class_accuracy(task.expected, answers.argmax(axis=1))
+
+
+def _label_uncertainty(model: Any, answers: Array) -> Array:
+    of_class = np.asarray(getattr(model, "class_doubt_", np.zeros(answers.shape[1])))
+    return label_uncertainty(answers.max(axis=1), of_class[answers.argmax(axis=1)])
+
+
 def _samples(model: Any, task: Task, answers: Array, names: list[str], images: Path | None) -> dict[str, Any]:
     """What can be said sample by sample."""
     pairs = confused_pairs(task.expected, answers.argmax(axis=1), names) if task.truth_known else None
     return {
         "uncertainty": _uncertainty(model, task, answers, names, images) if len(answers) else None,
+        "map": _map(model, task, answers, names) if len(answers) > 2 else None,
         "nearest": _nearest(model, task, answers, names, images),
         "confusions": None if pairs is None else confusion_table(pairs),
     }
+
+
+def _map(model: Any, task: Task, answers: Array, names: list[str]) -> dict[str, Any]:
+    rows, uncertainty = np.concatenate([task.X[task.asked], task.later]), _label_uncertainty(model, answers)
+    return draw_pool_map(model, rows, answers.argmax(axis=1), uncertainty, names, _sample_names(task))
 
 
 def _numbers(model: Any, task: Task | None, answers: Array | None) -> list[tuple[str, str]]:
@@ -91,8 +135,7 @@ def _numbers(model: Any, task: Task | None, answers: Array | None) -> list[tuple
         pairs.append((str(len(answers)), "samples labeled"))
         pairs.append((percent(float(answers.max(axis=1).mean())), "mean probability of the label"))
     if task is not None and answers is not None and task.truth_known:
-        accuracy = per_class_accuracy(task.expected, answers.argmax(axis=1))
-        pairs.append((percent(accuracy), "per-class accuracy (the true labels are known)"))
+        pairs.append((percent(_accuracy(task, answers)), "per-class accuracy (the true labels are known)"))
     return pairs
 
 
@@ -112,7 +155,7 @@ def _shares(model: Any, names: list[str], answers: Array | None) -> dict[str, An
     shown = order if len(order) <= _MAX_CLASSES else np.concatenate([order[:half], order[-half:]])
     chart = bar_chart(
         [_marked(model, names, c) for c in shown], [shares[shown].tolist()], "share of the unlabeled samples", bar=10,
-        text=percent, limits=(0, None), says="Share of the unlabeled samples by class",
+        text=percent, limits=(0, None), width=_WIDTH, says="Share of the unlabeled samples by class",
     )  # fmt: skip
     return {
         "chart": chart,
@@ -130,15 +173,14 @@ def _descriptions(model: Any, names: list[str]) -> dict[str, Any]:
     order = described[np.argsort(-uncertainty[described], kind="stable")]
     chart = bar_chart(
         [names[c] for c in order[:_MAX_CLASSES]], [uncertainty[order[:_MAX_CLASSES]].tolist()], "uncertainty",
-        limits=(0, 1), reference=LOST, bar=10, text=percent, says="Uncertainty of each class",
+        limits=(0, 1), reference=LOST, bar=10, text=percent, width=_WIDTH, says="Uncertainty of each class",
     )  # fmt: skip
-    return {"chart": chart, "lost": [names[c] for c in order if uncertainty[c] > LOST]}
+    return {"chart": chart, "lost": find_unmatched(model, names)}
 
 
 def _uncertainty(model: Any, task: Task, answers: Array, names: list[str], images: Path | None) -> dict[str, Any]:
     """How uncertain the labels are: over all samples, by class, and the most uncertain ones."""
-    label, of_class = answers.argmax(axis=1), np.asarray(getattr(model, "class_doubt_", np.zeros(answers.shape[1])))
-    uncertainty = label_uncertainty(answers.max(axis=1), of_class[label])
+    label, uncertainty = answers.argmax(axis=1), _label_uncertainty(model, answers)
     counts, edges = np.histogram(uncertainty, bins=10, range=(0, 1))
     chart = bar_chart(
         [f"{percent(low)} to {percent(low + 0.1)}" for low in edges[:-1]], [counts.tolist()], "samples",
@@ -169,7 +211,7 @@ def _uncertain_pictures(
         members = np.flatnonzero(label == c)
         members = members[np.argsort(-uncertainty[members], kind="stable")][:_NEAREST]
         hover = [f"{paths[i]}: uncertainty {percent(uncertainty[i])}" for i in members]
-        drawn[names[c]] = _photographs([images / paths[i] for i in members], hover)
+        drawn[names[c]] = _photographs([inside(images, paths[i]) for i in members], hover)
     return _grid(drawn, "The most uncertain samples of each class")
 
 
@@ -206,6 +248,12 @@ def _nearest(model: Any, task: Task, answers: Array, names: list[str], images: P
     }
 
 
+def fitted_setting(model: Any) -> str:
+    """ "gzsl" where seen and unseen classes were candidates together, else "zsl"."""
+    allowed, seen = np.asarray(model.allowed_), np.asarray(model.seen_classes_)
+    return "gzsl" if allowed.all() and seen.any() and not seen.all() else "zsl"
+
+
 def inside(folder: Path, name: str) -> Path:
     """The file of that name in the folder; names are data, and must not lead to another place."""
     path = folder / name
@@ -222,7 +270,7 @@ def _photographs(paths: list[Path], called: list[str]) -> list[Picture]:
 
 def _grid(drawn: Mapping[str, list[Picture]], says: str) -> Markup | None:
     shown = {name: photographs for name, photographs in drawn.items() if photographs}
-    return picture_grid(list(shown.values()), list(shown), size=84, says=says) if shown else None
+    return picture_grid(list(shown.values()), list(shown), size=116, says=says) if shown else None
 
 
 def _codes(model: Any, names: list[str], attribute_names: list[str] | None) -> dict[str, Any]:
@@ -244,9 +292,16 @@ def _objective(model: Any) -> dict[str, Any]:
 
 def _parameters(model: Any, tuned: Mapping[str, Any] | None) -> dict[str, Any]:
     """The parameters, and how they were chosen."""
-    given = [[name, str(value)] for name, value in sorted(model.get_params(deep=False).items()) if name != "callback"]
+    defaults = {name: entry.default for name, entry in inspect.signature(type(model)).parameters.items()}
+    changed = [
+        [name, str(value)]
+        for name, value in sorted(model.get_params(deep=False).items())
+        if name not in ("callback", "checkpoint", "random_state")
+        and name in defaults
+        and str(value) != str(defaults[name])
+    ]
     return {
-        "table": Table(["parameter", "value"], given, text_columns=2),
+        "changed": Table(["parameter", "value"], changed, text_columns=2) if changed else None,
         "reason": None if tuned is None else str(tuned.get("reason", "")),
         "folds": _folds((tuned or {}).get("folds", [])),
         "rejection": _rejection(getattr(model, "rejection_", None)),
@@ -254,13 +309,15 @@ def _parameters(model: Any, tuned: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _folds(folds: list[Mapping[str, Any]]) -> Table | None:
+    """Held-out classes of each fold, and the scores of the default and of the chosen parameters there."""
     if not folds:
         return None
     rows = [
-        [str(fold.get("name", number)), *(f"{fold[key]}" for key in fold if key != "name")]
+        [str(fold.get("name", number)), *(str(fold.get(key, "")) for key in ("hidden_classes", "questions")),
+         *(percent(fold[key]) if isinstance(fold.get(key), float) else "" for key in ("default_score", "score"))]
         for number, fold in enumerate(folds, start=1)
-    ]
-    return Table(["fold", *(key for key in folds[0] if key != "name")], rows)
+    ]  # fmt: skip
+    return Table(["fold", "held-out classes", "samples", "default", "chosen"], rows)
 
 
 def _rejection(learned: object) -> str:
