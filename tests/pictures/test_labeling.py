@@ -5,15 +5,18 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+import warnings
 
 import numpy as np
 import pytest
 
 pytest.importorskip("PIL", reason="pictures need Pillow")
+from superproto.baselines.registry import load_model
 from superproto.cli.exit_codes import run_command
 from superproto.errors import UserError
 from superproto.pictures.forecast import forecast_accuracy
-from superproto.pictures.labeling import read_picture_task
+from superproto.pictures.labeled_run import read_run
+from superproto.pictures.labeling import fit_picture_task, read_picture_task
 
 pytestmark = pytest.mark.extra
 
@@ -62,8 +65,49 @@ def test_a_second_run_says_the_same_and_writes_the_same_bytes(labeled, capsys):
     )
     assert "green disc plain" in said
     assert "report.html" in said
+    assert f"`superproto explore {run}`" in said
     after = [path.read_bytes() for path in (root / "labels.csv", run / "report.html", run / "model.safetensors")]
     assert after == before
+
+
+def test_the_run_is_read_back_without_an_encoder(labeled, monkeypatch):
+    root, _ = labeled
+    monkeypatch.setattr("superproto.pictures.encoders.open_encoder", None)
+    task = read_run(root / "photos" / ".superproto")
+    assert task.photos.samefile(root / "photos")
+    assert (task.pool, task.encoder, task.classes.kind) == ("new", "efficientnet-lite0", "attributes")
+    assert task.classes.attributes[-1] == "striped"
+    assert task.embedded.features.shape == (208, 1280)
+    asked = [row["id"] for row in read_labels(root / "labels.csv")]
+    assert [task.embedded.ids[row] for row in np.flatnonzero(task.labels < 0)] == asked
+    first = task.embedded.ids.index("red disc plain/red-disc-plain_0.jpg")
+    assert task.classes.names[task.labels[first]] == "red disc plain"
+    model = load_model(root / "photos" / ".superproto" / "model.safetensors")
+    assert model.predict(task.embedded.features[[first]].astype(np.float32)).shape == (1,)
+
+
+def test_the_labels_are_in_the_run_too(labeled):
+    root, _ = labeled
+    assert (root / "photos" / ".superproto" / "labels.csv").read_bytes() == (root / "labels.csv").read_bytes()
+
+
+def test_a_folder_that_is_no_run_is_one_line(tmp_path):
+    with pytest.raises(UserError, match="is not the folder of a labeled run"):
+        read_run(tmp_path)
+
+
+def test_what_the_fit_had_to_say_is_said_again(labeled, capsys, monkeypatch):
+    root, words = labeled
+    words = [*words, "--run", str(root / "run3")]
+
+    def warn_and_fit(task):
+        warnings.warn("labels look odd", UserWarning, stacklevel=2)
+        return fit_picture_task(task)
+
+    monkeypatch.setattr("superproto.pictures.labeling.fit_picture_task", warn_and_fit)
+    for _ in range(2):
+        assert run_command(words) == 0
+        assert "labels look odd" in capsys.readouterr().err
 
 
 def test_every_class_is_possible_by_default(labeled, capsys):

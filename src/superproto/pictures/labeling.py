@@ -34,6 +34,7 @@ class PictureTask(NamedTuple):
     labels: Array
     pool: str
     warnings: list[str]
+    encoder: str = DEFAULT_ENCODER
 
     @property
     def candidates(self) -> str:
@@ -87,7 +88,8 @@ def read_picture_task(
     found = label_by_folder(embedded.ids, embedded.contents, described.names.tolist())
     number = {name: row for row, name in enumerate(described.names.tolist())}
     labels = np.array([-1 if label is None else number[label] for label in found.labels])
-    task = PictureTask(Path(photos), embedded, described, labels, pool, [*described.notes, *found.warnings])
+    warnings = [*described.notes, *found.warnings]
+    task = PictureTask(Path(photos), embedded, described, labels, pool, warnings, encoder)
     _check(task, opened)
     return task
 
