@@ -131,8 +131,10 @@ def test_the_python_side_is_as_short(labeled):
 def test_the_report_shows_pictures(labeled):
     page = (labeled[0] / "photos" / ".superproto" / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/jpeg;base64") >= 32
-    assert "The most uncertain samples of each class" in page
-    assert "The samples with the highest probability of each class" in page
+    for title in ("Pictures of each class", "Map of the pictures", "Clusters"):
+        assert f">{title}</h2>" in page
+    assert "Pictures labeled green disc plain" in page
+    assert "right labels to expect for classes without an example" in page
 
 
 def test_embed_and_describe_write_files_that_pack_reads(labeled, capsys):

@@ -140,7 +140,7 @@ def test_a_model_of_one_class_has_no_runner_up_and_a_page_all_the_same() -> None
 @pytest.mark.parametrize("name", ["../secret.jpg", "/etc/hostname", "a/../../secret.jpg"])
 def test_image_paths_do_not_lead_out_of_the_folder(name, tmp_path):
     from superproto.errors import UserError
-    from superproto.reporting.model_report import inside
+    from superproto.reporting.sample_pictures import inside
 
     (tmp_path / "photos").mkdir()
     with pytest.raises(UserError, match="leads out of"):

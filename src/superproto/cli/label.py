@@ -115,13 +115,18 @@ def _fit_or_reopen(task: PictureTask, place: Path, quiet: bool) -> tuple[Any, Ac
 def _write_results(task: PictureTask, model: Any, expected: AccuracyForecast | None, place: Path, labels: Path) -> Path:
     """Labels, in the folder of the run and where the user wants them, and the report; the path of the report."""
     from superproto.pictures.labeling import as_task, write_picture_labels
+    from superproto.reporting.charts.frame import percent
     from superproto.reporting.model_report import build_report
 
     for path in {place / "labels.csv", labels}:
         write_picture_labels(path, task, model)
     attributes = task.classes.attributes
     named = None if attributes is None else [str(name) for name in attributes]
-    page = build_report(model, as_task(task), images=task.photos, attribute_names=named)
+    first = []
+    if expected is not None:
+        said = f"right labels to expect for classes without an example (chance: {percent(expected.chance)})"
+        first = [(percent(expected.accuracy), said)]
+    page = build_report(model, as_task(task), images=task.photos, attribute_names=named, first_numbers=first)
     return Path(page.write(place / "report.html"))
 
 

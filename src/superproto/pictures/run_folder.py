@@ -49,6 +49,7 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, size INTEGER, changed INTEGER, content TEXT, reason TEXT);
 CREATE TABLE IF NOT EXISTS pictures (encoder INTEGER, content TEXT, row INTEGER, fingerprint TEXT,
     PRIMARY KEY (encoder, content));
+CREATE INDEX IF NOT EXISTS picture_rows ON pictures (encoder, row);
 CREATE TABLE IF NOT EXISTS encoders (number INTEGER PRIMARY KEY, identity TEXT UNIQUE, n_features INTEGER);
 """
 

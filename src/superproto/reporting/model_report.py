@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 
 from superproto.datasets.task import Task
-from superproto.errors import UserError
 from superproto.estimator.calibration import label_uncertainty
 from superproto.evaluation.diagnostics import class_tree, confused_pairs, readable, super_prototypes
 from superproto.hpl.user_warnings import LOST
 from superproto.metrics import per_class_accuracy
 from superproto.reporting.charts.charts import Series, bar_chart, line_chart
 from superproto.reporting.charts.frame import percent
-from superproto.reporting.charts.pictures import Picture, picture_grid, thumbnail
 from superproto.reporting.model_figures import confusion_table, draw_tree, list_super_prototypes
 from superproto.reporting.page import Page
+from superproto.reporting.sample_pictures import LabeledPictures, show_pictures
 from superproto.reporting.table import Table, TableCell
 from superproto.samples.chunks import Array
 
@@ -36,12 +34,15 @@ def build_report(
     images: Path | None = None,
     tuned: Mapping[str, Any] | None = None,
     attribute_names: list[str] | None = None,
+    first_numbers: Sequence[tuple[str, str]] = (),
 ) -> Page:
     """The page of a fitted model; with the task it was fitted on, sample by sample.
 
-    `images` is the folder that the task's image paths start from; `tuned` the content of a file that `tune` wrote.
+    `images` is the folder that the task's image paths start from; `tuned` the content of a file that `tune` wrote;
+    `first_numbers` are shown before all others, each a number and what it says.
     """
-    return Page("model_report.html", summarize_model(model, task, images, tuned, attribute_names))
+    summary = summarize_model(model, task, images, tuned, attribute_names)
+    return Page("model_report.html", {**summary, "numbers": [*first_numbers, *summary["numbers"]]})
 
 
 def summarize_model(
@@ -79,8 +80,9 @@ def _samples(model: Any, task: Task, answers: Array, names: list[str], images: P
     """What can be said sample by sample."""
     pairs = confused_pairs(task.expected, answers.argmax(axis=1), names) if task.truth_known else None
     return {
-        "uncertainty": _uncertainty(model, task, answers, names, images) if len(answers) else None,
-        "nearest": _nearest(model, task, answers, names, images),
+        "uncertainty": _uncertainty(model, task, answers, names) if len(answers) else None,
+        "pictures": _pictures(model, task, answers, names, images) if len(answers) else None,
+        "nearest": _nearest(model, task, answers, names),
         "confusions": None if pairs is None else confusion_table(pairs),
     }
 
@@ -135,10 +137,9 @@ def _descriptions(model: Any, names: list[str]) -> dict[str, Any]:
     return {"chart": chart, "lost": [names[c] for c in order if uncertainty[c] > LOST]}
 
 
-def _uncertainty(model: Any, task: Task, answers: Array, names: list[str], images: Path | None) -> dict[str, Any]:
+def _uncertainty(model: Any, task: Task, answers: Array, names: list[str]) -> dict[str, Any]:
     """How uncertain the labels are: over all samples, by class, and the most uncertain ones."""
-    label, of_class = answers.argmax(axis=1), np.asarray(getattr(model, "class_doubt_", np.zeros(answers.shape[1])))
-    uncertainty = label_uncertainty(answers.max(axis=1), of_class[label])
+    label, uncertainty = answers.argmax(axis=1), _uncertainty_of_labels(model, answers)
     counts, edges = np.histogram(uncertainty, bins=10, range=(0, 1))
     chart = bar_chart(
         [f"{percent(low)} to {percent(low + 0.1)}" for low in edges[:-1]], [counts.tolist()], "samples",
@@ -153,24 +154,22 @@ def _uncertainty(model: Any, task: Task, answers: Array, names: list[str], image
         "chart": chart,
         "classes": Table(["class", "mean uncertainty", "samples"], weakest),
         "samples": _most_uncertain(task, answers, uncertainty, names),
-        "grid": _uncertain_pictures(task, label, uncertainty, names, images),
     }
 
 
-def _uncertain_pictures(
-    task: Task, label: Array, uncertainty: Array, names: list[str], images: Path | None
-) -> Markup | None:
-    """The most uncertain pictures of the classes with the largest mean uncertainty."""
+def _uncertainty_of_labels(model: Any, answers: Array) -> Array:
+    of_class = np.asarray(getattr(model, "class_doubt_", np.zeros(answers.shape[1])))
+    return label_uncertainty(answers.max(axis=1), of_class[answers.argmax(axis=1)])
+
+
+def _pictures(model: Any, task: Task, answers: Array, names: list[str], images: Path | None) -> dict[str, Any] | None:
+    """What can be seen of the samples, where they have pictures."""
     paths = _sample_paths(task)
     if images is None or paths is None:
         return None
-    drawn = {}
-    for c in sorted(np.unique(label), key=lambda c: (-uncertainty[label == c].mean(), c))[:_MAX_WEAKEST]:
-        members = np.flatnonzero(label == c)
-        members = members[np.argsort(-uncertainty[members], kind="stable")][:_NEAREST]
-        hover = [f"{paths[i]}: uncertainty {percent(uncertainty[i])}" for i in members]
-        drawn[names[c]] = _photographs([images / paths[i] for i in members], hover)
-    return _grid(drawn, "The most uncertain samples of each class")
+    rows = np.concatenate([task.X[task.asked], task.later])
+    uncertainty = _uncertainty_of_labels(model, answers)
+    return show_pictures(LabeledPictures(rows, answers.argmax(axis=1), uncertainty, paths, names, images))
 
 
 def _most_uncertain(task: Task, answers: Array, uncertainty: Array, names: list[str]) -> Table:
@@ -186,43 +185,17 @@ def _most_uncertain(task: Task, answers: Array, uncertainty: Array, names: list[
     )
 
 
-def _nearest(model: Any, task: Task, answers: Array, names: list[str], images: Path | None) -> dict[str, Any]:
+def _nearest(model: Any, task: Task, answers: Array, names: list[str]) -> dict[str, Any]:
     """For every class that is only described: the samples with the largest probability."""
     targets = np.flatnonzero(np.asarray(model.allowed_) & ~np.asarray(model.seen_classes_))
     targets = targets if len(targets) else np.flatnonzero(model.allowed_)
-    label, called, paths = answers.argmax(axis=1), _sample_names(task), _sample_paths(task)
-    rows, drawn = [], {}
+    label, called, rows = answers.argmax(axis=1), _sample_names(task), []
     for c in targets[:_MAX_CLASSES]:
         members = np.flatnonzero(label == c)
         members = members[np.argsort(-answers[members, c], kind="stable")][:_NEAREST]
         listed = ", ".join(called[i] for i in members) or "no sample"
         rows.append([names[c], TableCell((listed,), wrap=True)])
-        if images is not None and paths is not None:
-            drawn[names[c]] = _photographs([inside(images, paths[i]) for i in members], [called[i] for i in members])
-    return {
-        "n_classes": len(targets),
-        "table": Table(["class", "samples"], rows, text_columns=2),
-        "grid": _grid(drawn, "The samples with the highest probability of each class"),
-    }
-
-
-def inside(folder: Path, name: str) -> Path:
-    """The file of that name in the folder; names are data, and must not lead to another place."""
-    path = folder / name
-    if Path(name).is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
-        raise UserError(f"the image path '{name}' leads out of {folder}. Give paths inside the folder of --images.")
-    return path
-
-
-def _photographs(paths: list[Path], called: list[str]) -> list[Picture]:
-    """Thumbnails of all the samples, or none where a file is missing or is no picture."""
-    found = [thumbnail(path) for path in paths]
-    return [Picture(uri, hover=name) for uri, name in zip(found, called) if uri] if all(found) else []
-
-
-def _grid(drawn: Mapping[str, list[Picture]], says: str) -> Markup | None:
-    shown = {name: photographs for name, photographs in drawn.items() if photographs}
-    return picture_grid(list(shown.values()), list(shown), size=84, says=says) if shown else None
+    return {"n_classes": len(targets), "table": Table(["class", "samples"], rows, text_columns=2)}
 
 
 def _codes(model: Any, names: list[str], attribute_names: list[str] | None) -> dict[str, Any]:
