@@ -105,11 +105,15 @@ def _hf(name: str) -> PictureEncoder:
     tokenizer = transformers.AutoTokenizer.from_pretrained(name)
 
     def read(texts: list[str]) -> Any:
-        return model.get_text_features(**tokenizer(texts, padding=True, truncation=True, return_tensors="pt"))
+        tokens = tokenizer(texts, padding=True, truncation=True, return_tensors="pt")
+        return _pooled(model.get_text_features(**tokens))
 
-    return _TwoSidedEncoder(*given, lambda x: model.get_image_features(pixel_values=x), read=read)
+    return _TwoSidedEncoder(*given, lambda x: _pooled(model.get_image_features(pixel_values=x)), read=read)
 
 
 def _pooled(output: Any) -> Any:
+    """One vector for each picture or text; a model answers with a tensor of them, or with an object that has it."""
+    if hasattr(output, "float"):
+        return output
     pooled = getattr(output, "pooler_output", None)
     return output.last_hidden_state.mean(1) if pooled is None else pooled.flatten(1)

@@ -35,13 +35,15 @@ def build_report(
     tuned: Mapping[str, Any] | None = None,
     attribute_names: list[str] | None = None,
     first_numbers: Sequence[tuple[str, str]] = (),
+    sample_names: Array | None = None,
 ) -> Page:
     """The page of a fitted model; with the task it was fitted on, sample by sample.
 
     `images` is the folder that the task's image paths start from; `tuned` the content of a file that `tune` wrote;
-    `first_numbers` are shown before all others, each a number and what it says.
+    `first_numbers` are shown before all others, each a number and what it says; `sample_names` is what to call each
+    row of the data set.
     """
-    summary = summarize_model(model, task, images, tuned, attribute_names)
+    summary = summarize_model(model, task, images, tuned, attribute_names, sample_names)
     return Page("model_report.html", {**summary, "numbers": [*first_numbers, *summary["numbers"]]})
 
 
@@ -51,6 +53,7 @@ def summarize_model(
     images: Path | None = None,
     tuned: Mapping[str, Any] | None = None,
     attribute_names: list[str] | None = None,
+    sample_names: Array | None = None,
 ) -> dict[str, Any]:
     """Everything that the page shows: numbers, tables and charts by name; None for a section without content."""
     names = readable(model.classes_)
@@ -66,7 +69,9 @@ def summarize_model(
         "codes": _codes(model, names, attribute_names) if hasattr(model, "semantic_super_prototypes_") else None,
         "objective": _objective(model) if len(getattr(model, "objective_", ())) > 1 else None,
         "parameters": _parameters(model, tuned),
-        "samples": None if task is None or answers is None else _samples(model, task, answers, names, images),
+        "samples": None
+        if task is None or answers is None
+        else _samples(model, task, answers, names, images, _called(task, sample_names)),
     }
 
 
@@ -76,13 +81,15 @@ def _probabilities(model: Any, task: Task) -> Array:
     return np.asarray(model.predict_proba(rows)) if len(rows) else np.empty((0, len(model.classes_)))
 
 
-def _samples(model: Any, task: Task, answers: Array, names: list[str], images: Path | None) -> dict[str, Any]:
+def _samples(
+    model: Any, task: Task, answers: Array, names: list[str], images: Path | None, called: list[str]
+) -> dict[str, Any]:
     """What can be said sample by sample."""
     pairs = confused_pairs(task.expected, answers.argmax(axis=1), names) if task.truth_known else None
     return {
-        "uncertainty": _uncertainty(model, task, answers, names) if len(answers) else None,
+        "uncertainty": _uncertainty(model, answers, names, called) if len(answers) else None,
         "pictures": _pictures(model, task, answers, names, images) if len(answers) else None,
-        "nearest": _nearest(model, task, answers, names),
+        "nearest": _nearest(model, answers, names, called),
         "confusions": None if pairs is None else confusion_table(pairs),
     }
 
@@ -137,7 +144,7 @@ def _descriptions(model: Any, names: list[str]) -> dict[str, Any]:
     return {"chart": chart, "lost": [names[c] for c in order if uncertainty[c] > LOST]}
 
 
-def _uncertainty(model: Any, task: Task, answers: Array, names: list[str]) -> dict[str, Any]:
+def _uncertainty(model: Any, answers: Array, names: list[str], called: list[str]) -> dict[str, Any]:
     """How uncertain the labels are: over all samples, by class, and the most uncertain ones."""
     label, uncertainty = answers.argmax(axis=1), _uncertainty_of_labels(model, answers)
     counts, edges = np.histogram(uncertainty, bins=10, range=(0, 1))
@@ -153,7 +160,7 @@ def _uncertainty(model: Any, task: Task, answers: Array, names: list[str]) -> di
     return {
         "chart": chart,
         "classes": Table(["class", "mean uncertainty", "samples"], weakest),
-        "samples": _most_uncertain(task, answers, uncertainty, names),
+        "samples": _most_uncertain(answers, uncertainty, names, called),
     }
 
 
@@ -172,8 +179,8 @@ def _pictures(model: Any, task: Task, answers: Array, names: list[str], images: 
     return show_pictures(LabeledPictures(rows, answers.argmax(axis=1), uncertainty, paths, names, images))
 
 
-def _most_uncertain(task: Task, answers: Array, uncertainty: Array, names: list[str]) -> Table:
-    order, called = np.argsort(-uncertainty, kind="stable")[:_MAX_SAMPLES], _sample_names(task)
+def _most_uncertain(answers: Array, uncertainty: Array, names: list[str], called: list[str]) -> Table:
+    order = np.argsort(-uncertainty, kind="stable")[:_MAX_SAMPLES]
     ranked = np.argsort(-answers[order], axis=1, kind="stable")[:, :2]
     rows = [
         [called[i], percent(uncertainty[i]), *(text for c in two for text in (names[c], percent(answers[i, c])))]
@@ -185,11 +192,11 @@ def _most_uncertain(task: Task, answers: Array, uncertainty: Array, names: list[
     )
 
 
-def _nearest(model: Any, task: Task, answers: Array, names: list[str]) -> dict[str, Any]:
+def _nearest(model: Any, answers: Array, names: list[str], called: list[str]) -> dict[str, Any]:
     """For every class that is only described: the samples with the largest probability."""
     targets = np.flatnonzero(np.asarray(model.allowed_) & ~np.asarray(model.seen_classes_))
     targets = targets if len(targets) else np.flatnonzero(model.allowed_)
-    label, called, rows = answers.argmax(axis=1), _sample_names(task), []
+    label, rows = answers.argmax(axis=1), []
     for c in targets[:_MAX_CLASSES]:
         members = np.flatnonzero(label == c)
         members = members[np.argsort(-answers[members, c], kind="stable")][:_NEAREST]
@@ -262,10 +269,9 @@ def _sample_paths(task: Task) -> list[str] | None:
     return [str(path) for path in task.paths[task.asked]] + later
 
 
-def _sample_names(task: Task) -> list[str]:
-    """What to call each question: its file, or its row in the data set."""
-    paths = _sample_paths(task)
-    if paths is not None:
-        return paths
+def _called(task: Task, sample_names: Array | None) -> list[str]:
+    """What to call each unlabeled sample: its id, its file, or its row in the data set."""
     rows = np.concatenate([np.asarray(task.rows)[task.asked], np.asarray(task.rows_later)])
-    return [f"row {row}" for row in rows]
+    if sample_names is not None:
+        return [str(name) for name in sample_names[rows]]
+    return _sample_paths(task) or [f"row {row}" for row in rows]

@@ -125,13 +125,11 @@ def _draw_map(pool: LabeledPictures, rows: Array, layout: PoolLayout) -> Markup:
     for number in _apart(places, pool.uncertainty[rows]):
         uri = thumbnail(inside(pool.folder, pool.paths[rows[number]]), 64)
         if uri is not None:
-            parts.append(_framed(uri, *places[number], _COLORS[groups[number]], _hover(pool, int(rows[number]))))
+            parts.append(_framed(uri, places[number], _COLORS[groups[number]], _hover(pool, int(rows[number]))))
     for c in np.unique(pool.label[rows])[:_MOST_CLASSES].tolist():
         middle = np.median(places[pool.label[rows] == c], axis=0)
         parts.append(words(shorten(pool.names[c], 28), *middle, anchor="middle", size="place"))
-    key, room = legend(
-        _STEP_NAMES, 6, _HEIGHT + 16, _WIDTH, shape=lambda n, *at, size: mark(_COLORS[n], *at, size=size)
-    )
+    key, room = legend(_STEP_NAMES, 6, _HEIGHT + 16, _WIDTH, shape=_step_mark)
     return figure(_WIDTH, _HEIGHT + room + 8, *parts, key, says="Map of the unlabeled pictures")
 
 
@@ -139,8 +137,9 @@ def _step_mark(step: int, x: float, y: float, *, size: float) -> Markup:
     return mark(_COLORS[step], x, y, size=size)
 
 
-def _framed(uri: str, x: float, y: float, color: int, hover: str) -> Markup:
-    at = {"x": x - _SIZE / 2, "y": y - _SIZE / 2, "width": _SIZE, "height": _SIZE}
+def _framed(uri: str, place: Array, color: int, hover: str) -> Markup:
+    left, top = (place - _SIZE / 2).tolist()
+    at = {"x": left, "y": top, "width": _SIZE, "height": _SIZE}
     image = element("image", href=uri, **at)
     return element("g", image, element("rect", **at, class_=f"c{color} ring"), element("title", hover))
 

@@ -24,7 +24,7 @@ from superproto.experiments.speed.machine import Rates, peak_memory, time_togeth
 N_PHOTOGRAPHS, SIDES = 160, (640, 480)
 # Small pictures: few enough for a comparison, and as many as a large archive has.
 COUNTS = (10_000, 100_000)
-REPEATS = 3
+N_REPEATS = 3
 LEAST_SHARE = 0.6
 MOST_BYTES_PER_PICTURE = 4096
 _LEVELS = (50, 130, 210)
@@ -44,13 +44,13 @@ def picture_rate(folder: Path, rates: Rates) -> Entry:
         photos = Path(place) / "photos"
         paths = _write_photographs(photos)
         views = np.stack([decode_file(path, *encoder.view).view for path in paths])
-        batches, runs = np.array_split(views, len(views) // BATCH), iter(range(REPEATS))
+        batches, runs = np.array_split(views, len(views) // BATCH), iter(range(N_REPEATS))
         seconds = time_together(
             {
                 "bare onnxruntime": lambda: [encoder.embed(batch) for batch in batches],
                 "embed_folder": lambda: embed_folder(photos, encoder=encoder, run=Path(place) / f"run-{next(runs)}"),
             },
-            REPEATS,
+            N_REPEATS,
         )
     share = seconds["bare onnxruntime"] / seconds["embed_folder"]
     ratios = {"embed_folder / bare onnxruntime, pictures per second": share}
