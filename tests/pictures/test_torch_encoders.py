@@ -160,6 +160,24 @@ def test_open_clip_has_pictures_and_texts_in_one_space(open_clip):
     assert encoder.identity.startswith("open_clip:tiny/laion")
 
 
+def test_weights_of_open_clip_must_be_named_and_may_be_the_user_s_own(open_clip):
+    with pytest.raises(UserError, match="open_clip:tiny names no weights"):
+        open_encoder("open_clip:tiny")
+    open_clip.create_model = lambda architecture, pretrained=None: open_clip.asked.append((architecture, pretrained))
+    with pytest.raises(AttributeError):
+        open_encoder("open_clip:hf-hub:org/model")
+    assert open_clip.asked == [("hf-hub:org/model", None)]
+
+
+def test_a_package_that_is_broken_is_one_line(monkeypatch):
+    def broken(name):
+        raise RuntimeError("operator torchvision::nms does not exist")
+
+    monkeypatch.setattr("superproto.pictures.torch_encoders.importlib.import_module", broken)
+    with pytest.raises(UserError, match=r"which cannot be imported \(operator torchvision::nms"):
+        open_encoder("timm:resnet")
+
+
 def test_timm_has_pictures(timm):
     encoder = open_encoder("timm:resnet")
     check_pictures(encoder, 20)

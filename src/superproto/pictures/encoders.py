@@ -119,7 +119,7 @@ def _open_onnx(name: str, path: Path) -> PictureEncoder:
     except UserError:
         raise
     except Exception as error:  # onnxruntime's errors share no public base class
-        raise UserError(f"{path} is not a network that onnxruntime reads ({_brief(error)}).") from None
+        raise UserError(f"{path} is not a network that onnxruntime reads ({brief(error)}).") from None
     inputs = session.get_inputs()
     shape = inputs[0].shape
     if len(inputs) != 1 or len(shape) != 4 or shape[1] not in (3, "3"):
@@ -132,8 +132,9 @@ def _open_onnx(name: str, path: Path) -> PictureEncoder:
     try:
         return OnnxEncoder(name, f"onnx {digest} view 1", session, View(side, 0.875), shift, scale)
     except Exception as error:
-        raise UserError(f"{path} does not run on pictures ({_brief(error)}).") from None
+        raise UserError(f"{path} does not run on pictures ({brief(error)}).") from None
 
 
-def _brief(error: Exception) -> str:
-    return " ".join(str(error).split())[:120]
+def brief(error: Exception) -> str:
+    """The first words of an error, in one line."""
+    return " ".join(str(error).split())[:200]
