@@ -124,9 +124,8 @@ def pictures_block(entries: Entries) -> str:
     ]
     rows = [[name, _seconds(value), f"{many['bytes'][name] / 1e6:.0f} MB"] for name, value in many["seconds"].items()]
     lines.append(Table(["command", "time", "most memory"], rows).to_markdown())
-    lines.append(
-        f"\nEach further picture takes {many['ratios']['embed: bytes per further picture']:,.0f} bytes of memory."
-    )
+    further = many["ratios"]["embed: bytes per further picture"]
+    lines.append(f"\nEach further picture takes {further:,.0f} bytes of memory while pictures are embedded.")
     return "\n".join(lines)
 
 
