@@ -43,6 +43,12 @@ def test_the_map_has_a_point_for_each_picture_and_every_class_s_name(pool):
     assert "&lt;b&gt;</text>" in found["map"]
 
 
+def test_names_are_not_written_over_one_another(pool):
+    found = show_pictures(pool._replace(X=np.ones((15, 6))))
+    assert found["map"].count('class="place"') == 1
+    assert ">a</text>" in found["map"]
+
+
 def test_a_cluster_says_how_its_members_were_labeled(pool):
     assert "1: 12 a" in show_pictures(pool)["clusters"]
 

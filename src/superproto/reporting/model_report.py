@@ -126,7 +126,7 @@ def _shares(model: Any, names: list[str], answers: Array | None) -> dict[str, An
     return {
         "chart": chart,
         "counted": counted,
-        "empty": [names[c] for c in order if shares[c] == 0],
+        "empty": [names[c] for c in order if shares[c] == 0 and not model.seen_classes_[c]],
         "half": half if len(shown) < len(order) else 0,
         "n_classes": len(order),
     }

@@ -20,6 +20,7 @@ _IN_A_ROW = 8
 _MOST_CLASSES = 60
 _MOST_ON_MAP = 1500
 _WIDTH, _HEIGHT, _SIZE = 900.0, 620.0, 46.0
+_LINE = 16
 _STEPS = (0.2, 0.5)
 _STEP_NAMES = ("uncertainty below 20 %", "20 to 50 %", "50 % or more")
 _COLORS = (0, 5, 1)
@@ -126,11 +127,24 @@ def _draw_map(pool: LabeledPictures, rows: Array, layout: PoolLayout) -> Markup:
         uri = thumbnail(inside(pool.folder, pool.paths[rows[number]]), 64)
         if uri is not None:
             parts.append(_framed(uri, places[number], _COLORS[groups[number]], _hover(pool, int(rows[number]))))
-    for c in np.unique(pool.label[rows])[:_MOST_CLASSES].tolist():
-        middle = np.median(places[pool.label[rows] == c], axis=0)
-        parts.append(words(shorten(pool.names[c], 28), *middle, anchor="middle", size="place"))
+    parts += _place_names(pool, pool.label[rows], places)
     key, room = legend(_STEP_NAMES, 6, _HEIGHT + 16, _WIDTH, shape=_step_mark)
     return figure(_WIDTH, _HEIGHT + room + 8, *parts, key, says="Map of the unlabeled pictures")
+
+
+def _place_names(pool: LabeledPictures, label: Array, places: Array) -> list[Markup]:
+    """The name of each class in the middle of its points, larger classes first; none is written over another."""
+    found: list[Markup] = []
+    taken: list[tuple[float, float, float]] = []
+    classes, counts = np.unique(label, return_counts=True)
+    for c in classes[np.argsort(-counts, kind="stable")].tolist():
+        x, y = np.median(places[label == c], axis=0).tolist()
+        name = shorten(pool.names[c], 28)
+        half = 4.0 * len(name)
+        if all(abs(x - other) > half + width or abs(y - height) > _LINE for other, height, width in taken):
+            taken.append((x, y, half))
+            found.append(words(name, x, y, anchor="middle", size="place"))
+    return found
 
 
 def _step_mark(step: int, x: float, y: float, *, size: float) -> Markup:
