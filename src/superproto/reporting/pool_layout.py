@@ -8,6 +8,8 @@ import numpy as np
 from scipy import linalg
 from scipy.cluster.hierarchy import fcluster
 from scipy.cluster.hierarchy import linkage as merge_clusters
+from scipy.spatial.distance import pdist
+from threadpoolctl import threadpool_limits
 
 from superproto.samples.chunks import Array
 
@@ -30,15 +32,19 @@ def lay_out_pool(X: Array, label: Array) -> PoolLayout:
     """
     rows = np.asarray(X, dtype=np.float64)
     rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    rows = _leading_components(rows - rows.mean(axis=0))
-    cluster = fcluster(merge_clusters(rows, "ward"), len(np.unique(label)), "maxclust")
-    centers = _means(rows, cluster)
-    return PoolLayout(rows @ _separating_plane(rows, label), cluster, np.linalg.norm(rows - centers, axis=1))
+    # One thread is enough for such matrices, takes turns with nobody, and gives the same digits each time.
+    with threadpool_limits(1):
+        rows = _leading_components(rows - rows.mean(axis=0))
+        cluster = fcluster(merge_clusters(pdist(rows), "ward"), len(np.unique(label)), "maxclust")
+        points = rows @ _separating_plane(rows, label)
+    return PoolLayout(points, cluster, np.linalg.norm(rows - _means(rows, cluster), axis=1))
 
 
 def _leading_components(centered: Array) -> Array:
-    left, scale, _ = linalg.svd(centered, full_matrices=False)
-    return _signed(left[:, :_COMPONENTS] * scale[:_COMPONENTS])
+    """(n, 50) coordinates in the directions of the largest variance, from the products of the rows."""
+    n = len(centered)
+    squares, left = linalg.eigh(centered @ centered.T, subset_by_index=[max(0, n - _COMPONENTS), n - 1])
+    return _signed((left * np.sqrt(np.maximum(squares, 0)))[:, ::-1])
 
 
 def _separating_plane(rows: Array, label: Array) -> Array:
