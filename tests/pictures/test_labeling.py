@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+import sqlite3
 import warnings
 
 import numpy as np
@@ -94,6 +95,27 @@ def test_the_labels_are_in_the_run_too(labeled):
 def test_a_folder_that_is_no_run_is_one_line(tmp_path):
     with pytest.raises(UserError, match="is not the folder of a labeled run"):
         read_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("UPDATE samples SET id = '../secret.jpg' WHERE row = 3", "not below the pictures"),
+        ("UPDATE samples SET id = '/etc/secret.jpg' WHERE row = 3", "not below the pictures"),
+        ("UPDATE samples SET given = 99 WHERE row = 3", "not of one run"),
+        ("DELETE FROM samples WHERE row = 3", "not of one run"),
+        ("DELETE FROM samples", "cannot be used"),
+        ("DELETE FROM settings", "cannot be used"),
+        ("DROP TABLE classes", "cannot be used"),
+    ],
+)
+def test_a_run_that_was_tampered_with_is_refused(labeled, tmp_path, change, message):
+    shutil.copytree(labeled[0] / "photos" / ".superproto", tmp_path / "run")
+    with sqlite3.connect(tmp_path / "run" / "run.db") as database:
+        database.execute(change)
+    database.close()
+    with pytest.raises(UserError, match=message):
+        read_run(tmp_path / "run")
 
 
 def test_what_the_fit_had_to_say_is_said_again(labeled, capsys, monkeypatch):

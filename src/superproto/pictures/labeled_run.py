@@ -10,7 +10,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -68,22 +68,26 @@ def read_run(folder: PathLike) -> PictureTask:
             settings = {name: json.loads(value) for name, value in database.execute("SELECT * FROM settings")}
         ids, contents, given = (list(column) for column in zip(*samples))
         return _task(folder, (ids, contents, given), np.array(names), settings)
-    except (sqlite3.Error, KeyError, ValueError) as error:
+    except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{folder / 'run.db'} cannot be used ({error}). Run superproto label again.") from None
 
 
 def _task(folder: Path, samples: tuple[list[Any], ...], names: Array, settings: dict[str, Any]) -> PictureTask:
     ids, contents, given = samples
     features, semantics = map_npy(folder / "features.npy"), read_npy(folder / "semantics.npy")
-    if len(features) != len(ids) or len(semantics) != len(names):
+    labels = np.array([-1 if label is None else label for label in given])
+    if len(features) != len(ids) or len(semantics) != len(names) or not -1 <= labels.min() <= labels.max() < len(names):
         raise UserError(f"The files of {folder} are not of one run. Run superproto label again.")
+    outside = next((path for path in ids if PurePosixPath(path).is_absolute() or ".." in path.split("/")), None)
+    if outside is not None:
+        raise UserError(f"{folder / 'run.db'} names {outside!r}, which is not below the pictures. Do not use this run.")
     attributes = settings["attributes"]
     named = None if attributes is None else np.array(attributes)
     return PictureTask(
         photos=Path(os.path.normpath(folder / settings["photos"])),
         embedded=EmbeddedFolder(features, ids, contents, [], [], [], 0),
         classes=DescribedClasses(names, semantics, named, settings["kind"], []),
-        labels=np.array([-1 if label is None else label for label in given]),
+        labels=labels,
         pool=settings["pool"],
         encoder=settings["encoder"],
         warnings=[],
