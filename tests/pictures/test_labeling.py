@@ -5,18 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-import sqlite3
 import warnings
 
 import numpy as np
 import pytest
 
 pytest.importorskip("PIL", reason="pictures need Pillow")
-from superproto.baselines.registry import load_model
 from superproto.cli.exit_codes import run_command
 from superproto.errors import UserError
 from superproto.pictures.forecast import forecast_accuracy
-from superproto.pictures.labeled_run import read_run
 from superproto.pictures.labeling import fit_picture_task, read_picture_task
 
 pytestmark = pytest.mark.extra
@@ -71,51 +68,9 @@ def test_a_second_run_says_the_same_and_writes_the_same_bytes(labeled, capsys):
     assert after == before
 
 
-def test_the_run_is_read_back_without_an_encoder(labeled, monkeypatch):
-    root, _ = labeled
-    monkeypatch.setattr("superproto.pictures.encoders.open_encoder", None)
-    task = read_run(root / "photos" / ".superproto")
-    assert task.photos.samefile(root / "photos")
-    assert (task.pool, task.encoder, task.classes.kind) == ("new", "efficientnet-lite0", "attributes")
-    assert task.classes.attributes[-1] == "striped"
-    assert task.embedded.features.shape == (208, 1280)
-    asked = [row["id"] for row in read_labels(root / "labels.csv")]
-    assert [task.embedded.ids[row] for row in np.flatnonzero(task.labels < 0)] == asked
-    first = task.embedded.ids.index("red disc plain/red-disc-plain_0.jpg")
-    assert task.classes.names[task.labels[first]] == "red disc plain"
-    model = load_model(root / "photos" / ".superproto" / "model.safetensors")
-    assert model.predict(task.embedded.features[[first]].astype(np.float32)).shape == (1,)
-
-
 def test_the_labels_are_in_the_run_too(labeled):
     root, _ = labeled
     assert (root / "photos" / ".superproto" / "labels.csv").read_bytes() == (root / "labels.csv").read_bytes()
-
-
-def test_a_folder_that_is_no_run_is_one_line(tmp_path):
-    with pytest.raises(UserError, match="is not the folder of a labeled run"):
-        read_run(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ("UPDATE samples SET id = '../secret.jpg' WHERE row = 3", "not below the pictures"),
-        ("UPDATE samples SET id = '/etc/secret.jpg' WHERE row = 3", "not below the pictures"),
-        ("UPDATE samples SET given = 99 WHERE row = 3", "not of one run"),
-        ("DELETE FROM samples WHERE row = 3", "not of one run"),
-        ("DELETE FROM samples", "cannot be used"),
-        ("DELETE FROM settings", "cannot be used"),
-        ("DROP TABLE classes", "cannot be used"),
-    ],
-)
-def test_a_run_that_was_tampered_with_is_refused(labeled, tmp_path, change, message):
-    shutil.copytree(labeled[0] / "photos" / ".superproto", tmp_path / "run")
-    with sqlite3.connect(tmp_path / "run" / "run.db") as database:
-        database.execute(change)
-    database.close()
-    with pytest.raises(UserError, match=message):
-        read_run(tmp_path / "run")
 
 
 def test_what_the_fit_had_to_say_is_said_again(labeled, capsys, monkeypatch):

@@ -85,7 +85,6 @@ def _fit_or_reopen(task: PictureTask, place: Path, quiet: bool) -> tuple[Any, Ac
     """The model and the forecast; those of an earlier run where pictures, folders and classes are the same."""
     from superproto.baselines.registry import load_model
     from superproto.pictures.fit_record import MODEL_FILE, FitRecord, fit_signature, read_fit_record, write_fit_record
-    from superproto.pictures.labeled_run import write_run
     from superproto.pictures.labeling import fit_picture_task, forecast_task
 
     signature = fit_signature(task)
@@ -105,7 +104,6 @@ def _fit_or_reopen(task: PictureTask, place: Path, quiet: bool) -> tuple[Any, Ac
             warnings.simplefilter("always")
             model = fit_picture_task(task)
         record = FitRecord(signature, expected, [str(warning.message) for warning in told])
-        write_run(place, task)
         write_fit_record(place, record, model)
     for line in record.notes:
         terminal.note(line)

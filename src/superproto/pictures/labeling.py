@@ -34,7 +34,6 @@ class PictureTask(NamedTuple):
     labels: Array
     pool: str
     warnings: list[str]
-    encoder: str = DEFAULT_ENCODER
 
     @property
     def candidates(self) -> str:
@@ -88,8 +87,7 @@ def read_picture_task(
     found = label_by_folder(embedded.ids, embedded.contents, described.names.tolist())
     number = {name: row for row, name in enumerate(described.names.tolist())}
     labels = np.array([-1 if label is None else number[label] for label in found.labels])
-    warnings = [*described.notes, *found.warnings]
-    task = PictureTask(Path(photos), embedded, described, labels, pool, warnings, encoder)
+    task = PictureTask(Path(photos), embedded, described, labels, pool, [*described.notes, *found.warnings])
     _check(task, opened)
     return task
 

@@ -10,24 +10,16 @@ The folder (`PHOTOS/.superproto`, or what `--run` names) holds:
     `files` (path as bytes, size, changed in ns, content, reason): every file below PHOTOS; `content` is its
     blake2b hash, or NULL with the reason why it is not used.
     `pictures` (encoder, content, row, fingerprint): the row of a picture in `features-N.f16`, N being the encoder.
-    `encoders` (number, identity, n_features).
-    Written by :func:`superproto.pictures.labeled_run.write_run` after the fit:
-    `samples` (row, id, content, given): the samples in the order of the model's `transduction_`; `id` is the path
-    below PHOTOS with forward slashes; `given` is the class of a sorted picture, NULL where it was to be labeled.
-    `classes` (number, name), `settings` (name, value in JSON: photos relative to this folder, pool, encoder, kind,
-    attributes). Other programs may add tables of their own; these are left as they are.
+    `encoders` (number, identity, n_features). Other tables are of the page on which labels are reviewed, with
+    `features.npy` and `semantics.npy` beside them: what was fitted, in the order of the model's `transduction_`.
 `features-N.f16`
     Features of all pictures that encoder N ever saw, in the order in which they were computed.
-`features.npy`, `semantics.npy`
-    (N, d) float16 features in the order of `samples`, and (C, k) descriptions in the order of `classes`.
 `model.safetensors`, `fit.json`
-    The fitted model, and on what it was fitted together with its forecast.
+    The fitted model, and on what it was fitted together with its forecast and its warnings.
 `labels.csv`, `report.html`
     What the user reads. `--output` names a second place for the labels.
 `lock`
     Held by the process that embeds pictures.
-
-:func:`superproto.pictures.labeled_run.read_run` reads the task back.
 """
 
 from __future__ import annotations
