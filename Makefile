@@ -56,7 +56,7 @@ lint: $(VENV)/.lint      ## formatting, types, layers, generated numbers
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/superproto research docs --check
 
-bench: $(VENV)/.base     ## timings, as ratios measured in one run
+bench: $(VENV)/.extras   ## timings, as ratios measured in one run
 	$(BIN)/superproto research speed --data $(PACKS) -o benchmarks/speed.jsonl --plot benchmarks/growth.svg
 
 leaderboard: $(VENV)/.extras ## run what the leaderboard lacks, and write its tables (hours; resumes)

@@ -19,6 +19,7 @@ from superproto.datasets import (
 )
 from superproto.datasets.packs import write_pack
 from superproto.errors import UserError
+from superproto.estimator.label_table import csv_cell
 
 
 @pytest.fixture
@@ -333,3 +334,35 @@ def test_without_an_unseen_class_the_seen_ones_are_counted_as_candidates(task):
     notes = " ".join(to_task(pack).notes)
     assert "among 0 candidates" not in notes
     assert f"to be labeled among {len(names)} candidates" in notes
+
+
+def test_a_pack_keeps_the_files_of_pictures(folder, task):
+    files = np.array([f"birds/{number}.jpg" for number in range(len(task.X))])
+    np.savez(folder / "x.npz", features=task.X, image_files=files)
+    lines = [f"{name},{task.class_names[c]}" for name, c in zip(files, task.truth)]
+    (folder / "by-file.csv").write_text("id,label\n" + "\n".join(reversed(lines)))
+    make_pack(folder / "x.npz", folder / "by-file.csv", folder / "classes.csv", folder / "own.npz")
+    with np.load(folder / "own.npz") as arrays:
+        assert arrays["image_files"].tolist() == files.tolist()
+        assert arrays["labels"].tolist() == task.truth.tolist()
+
+
+def test_ids_and_files_of_pictures_may_differ(folder, task):
+    ids = np.array([f"s{number}" for number in range(len(task.X))])
+    files = np.array([f"{number}.jpg" for number in range(len(task.X))])
+    np.savez(folder / "x.npz", features=task.X, ids=ids, image_files=files)
+    (folder / "by-id.csv").write_text(
+        "id,label\n" + "\n".join(f"{name}," for name in ids[1:]) + f"\ns0,{task.class_names[0]}"
+    )
+    made = make_pack(folder / "x.npz", folder / "by-id.csv", folder / "classes.csv", folder / "own.npz")
+    assert (made.names_of_samples[0], made.paths[0]) == ("s0", "0.jpg")
+
+
+def test_names_that_were_made_safe_for_a_spreadsheet_are_known_again(folder, task):
+    names = ["-rf.png", "=1+1.png", "@home.png", *(f"{n}.png" for n in range(len(task.X) - 3))]
+    np.savez(folder / "x.npz", features=task.X, ids=np.array(names))
+    written = [f"{csv_cell(name)},{task.class_names[0]},0.9,0.8,{task.class_names[1]}" for name in names]
+    (folder / "predicted.csv").write_text("id,label,probability,margin,runner_up\n" + "\n".join(written))
+    assert written[0].startswith("'-rf.png,")
+    made = make_pack(folder / "x.npz", folder / "predicted.csv", folder / "classes.csv", folder / "own.npz")
+    assert made.ids.tolist() == names

@@ -197,6 +197,16 @@ def test_thumbnails_are_shown_where_pictures_are(tmp_path: Path) -> None:
     assert "Share of each class" in build_report(model, task, images=tmp_path).render()
 
 
+def test_samples_are_called_by_their_ids() -> None:
+    task = make_task(n_seen=6, n_unseen=3, samples_per_class=10, n_features=8, n_attributes=5, random_state=0)
+    task = replace(task, paths=np.array([f"{i}.png" for i in range(len(task.X))]))
+    model = HPL().fit(task.X, task.y, semantics=task.semantics)
+    names = np.array([f"bird no. {i}" for i in range(len(task.X))])
+    page = str(build_report(model, task, sample_names=names).render())
+    assert f"bird no. {np.asarray(task.rows)[task.asked][0]}" in page
+    assert ".png" not in page
+
+
 def test_a_model_of_one_class_has_no_runner_up_and_a_page_all_the_same() -> None:
     task = make_task(n_seen=2, n_unseen=1, samples_per_class=10, n_features=8, n_attributes=5, random_state=0)
     first = np.flatnonzero(task.truth == 0)
@@ -218,7 +228,7 @@ def test_a_model_of_one_class_has_no_runner_up_and_a_page_all_the_same() -> None
 @pytest.mark.parametrize("name", ["../secret.jpg", "/etc/hostname", "a/../../secret.jpg"])
 def test_image_paths_do_not_lead_out_of_the_folder(name, tmp_path):
     from superproto.errors import UserError
-    from superproto.reporting.model_report import inside
+    from superproto.reporting.sample_pictures import inside
 
     (tmp_path / "photos").mkdir()
     with pytest.raises(UserError, match="leads out of"):

@@ -26,6 +26,7 @@ GROUPS = (
     "demo",
     "data",
     "pictures",
+    "label",
     "fit_predict",
     "tune",
     "report",

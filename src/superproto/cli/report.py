@@ -86,7 +86,10 @@ def report_on(
         terminal.note(f"{images} has none of the files that {pack} names, so that the report shows no pictures.")
     names = None if found.attribute_names is None else [str(name) for name in found.attribute_names]
     files = (shlex.quote(str(source)), shlex.quote(str(pack)))
-    return build_report(model, task, images=images, tuned=tuned, attribute_names=names, files=files)
+    called = None if found.ids is None else found.names_of_samples
+    return build_report(
+        model, task, images=images, tuned=tuned, attribute_names=names, files=files, sample_names=called
+    )
 
 
 def _check_setting(model: Any, setting: str, path: Path) -> None:

@@ -24,10 +24,11 @@ _DECIMAL = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 
 class Features(NamedTuple):
-    """(N, d) numbers, and what the file calls each row, if it does."""
+    """(N, d) numbers; what the file calls each row, and which picture file it is of, if it says so."""
 
     X: Array
     ids: Array | None
+    paths: Array | None = None
 
 
 def read_features(path: str | os.PathLike[str]) -> Features:
@@ -37,7 +38,7 @@ def read_features(path: str | os.PathLike[str]) -> Features:
         from superproto.datasets.xlsa17 import read_folder
 
         folder = read_folder(path)
-        return Features(folder.features, folder.paths)
+        return Features(folder.features, folder.paths, folder.paths)
     path = existing_file(path)
     readers = {".npy": _npy, ".npz": _npz, ".csv": _csv, ".parquet": _parquet, ".safetensors": _safetensors}
     reader = readers.get(path.suffix.lower()) or (_npz if zipfile.is_zipfile(path) else None)
@@ -125,8 +126,9 @@ def _npz(path: Path) -> Features:
             raise UserError(f"{path} has no array 'features' (it has: {', '.join(arrays) or 'none'}). Name one so.")
         arrays["features"] = arrays[tables[0]]
     X = arrays["features"]
-    ids = arrays.get("ids", arrays.get("image_files"))
-    return Features(X, ids.astype(str) if ids is not None and ids.shape == X.shape[:1] else None)
+    named = {name: arrays[name].astype(str) for name in texts & set(arrays) if arrays[name].shape == X.shape[:1]}
+    paths = named.get("image_files")
+    return Features(X, named.get("ids", paths), paths)
 
 
 def _csv(path: Path) -> Features:

@@ -2,6 +2,24 @@
 
 Pictures are known by the hash of their content, so that renamed or moved files keep their features. Features are
 appended to a file of float16 numbers, which is on the disk before the index says so.
+
+The folder (`PHOTOS/.superproto`, or what `--run` names) holds:
+
+`run.db`
+    An SQLite database in WAL mode. Written by :class:`RunFolder` while pictures are embedded:
+    `files` (path as bytes, size, changed in ns, content, reason): every file below PHOTOS; `content` is its
+    blake2b hash, or NULL with the reason why it is not used.
+    `pictures` (encoder, content, row, fingerprint): the row of a picture in `features-N.f16`, N being the encoder.
+    `encoders` (number, identity, n_features). Other tables are of the page on which labels are reviewed, with
+    `features.npy` and `semantics.npy` beside them: what was fitted, in the order of the model's `transduction_`.
+`features-N.f16`
+    Features of all pictures that encoder N ever saw, in the order in which they were computed.
+`model.safetensors`, `fit.json`
+    The fitted model, and on what it was fitted together with its forecast and its warnings.
+`labels.csv`, `report.html`
+    What the user reads. `--output` names a second place for the labels.
+`lock`
+    Held by the process that embeds pictures.
 """
 
 from __future__ import annotations
@@ -23,6 +41,7 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, size INTEGER, changed INTEGER, content TEXT, reason TEXT);
 CREATE TABLE IF NOT EXISTS pictures (encoder INTEGER, content TEXT, row INTEGER, fingerprint TEXT,
     PRIMARY KEY (encoder, content));
+CREATE INDEX IF NOT EXISTS picture_rows ON pictures (encoder, row);
 CREATE TABLE IF NOT EXISTS encoders (number INTEGER PRIMARY KEY, identity TEXT UNIQUE, n_features INTEGER);
 """
 
