@@ -107,7 +107,7 @@ def test_copies_of_a_picture_share_the_answer(task, tmp_path):
 
     pool = np.flatnonzero(task.y < 0)
     keys = [f"content {min(row, pool[0]) if row in pool[:3] else row}" for row in range(len(task.X))]
-    content = RunContent("copies", task.X, [str(i) for i in range(len(keys))], task.y, ["%d" % i for i in range(10)],
+    content = RunContent("copies", task.X, [str(i) for i in range(len(keys))], task.y, list("0123456789"),
                          task.semantics, keys=keys)  # fmt: skip
     keep_run(tmp_path, content)
     fit_task(task, rejection=False).save(tmp_path / "model.safetensors")

@@ -25,7 +25,7 @@ class ChangedGroup(NamedTuple):
 
 
 class Differences(NamedTuple):
-    """Groups by size, how many labels changed in all, how many answers were new, and expected errors before and after."""
+    """Groups by size, how many labels changed, how many answers were new, and expected errors before and after."""
 
     groups: list[ChangedGroup]
     changed: int

@@ -27,6 +27,7 @@ CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY AUTOINCREMENT, uid TE
     fit INTEGER, question TEXT);
 """
 _LONGEST_LINE = 4 * 2**20
+_CURE = "Give what `superproto export RUN --format events` wrote."
 
 
 class Event(NamedTuple):
@@ -178,19 +179,21 @@ def _parsed(line: str, where: str) -> Event:
     try:
         found: Any = json.loads(line)
         event = Event(**{name: found.get(name) for name in _COLUMNS})
-        texts = (event.uid, event.origin, event.batch, event.kind)
-        optional = (event.sample, event.old, event.new, event.undoes, event.question)
-        sound = all(isinstance(text, str) for text in texts) and isinstance(event.at, (int, float))
-        sound = sound and all(text is None or isinstance(text, str) for text in optional)
-        if (
-            not sound
-            or event.kind not in _KINDS
-            or not 0 <= event.at < 1e11
-            or not isinstance(event.fit, (int, type(None)))
-        ):
-            raise ValueError("it lacks a field, or has one of another kind")
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(
-            f"{where} is no event ({error}). Give what `superproto export RUN --format events` wrote."
-        ) from None
+        raise UserError(f"{where} is no event ({error}). {_CURE}") from None
+    if not _is_sound(event):
+        raise UserError(f"{where} is no event: it lacks a field, or has one of another kind. {_CURE}")
     return event._replace(at=float(event.at))
+
+
+def _is_sound(event: Event) -> bool:
+    texts = (event.uid, event.origin, event.batch, event.kind)
+    optional = (event.sample, event.old, event.new, event.undoes, event.question)
+    return (
+        all(isinstance(text, str) for text in texts)
+        and all(text is None or isinstance(text, str) for text in optional)
+        and event.kind in _KINDS
+        and isinstance(event.at, (int, float))
+        and 0 <= event.at < 1e11
+        and isinstance(event.fit, (int, type(None)))
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sqlite3
 import threading
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from superproto.baselines.registry import load_model
 from superproto.errors import UserError
@@ -20,6 +22,8 @@ from superproto.samples.readers import as_rows
 
 NO_ANSWER, NONE_OF_THESE = -1, -2
 _IN_MEMORY = 2**30
+# Descriptions only decide between clusters without an answer.
+_DESCRIPTION_VOTE = 0.01
 _TABLES = """
 CREATE TABLE IF NOT EXISTS fits (number INTEGER PRIMARY KEY, at REAL, file TEXT, parent INTEGER, seq INTEGER,
     signature TEXT);
@@ -113,11 +117,11 @@ def labels_of(model: Any, run: Run, answers: Array) -> Labels:
 
 
 def fit_with_answers(
-    run: Run, model: Any, answers: Array, progress: Callable[[int, int], None] | None = None
+    run: Run, model: Any, found: Array, answers: Array, progress: Callable[[int, int], None] | None = None
 ) -> tuple[Any, list[str]]:
     """The model fitted again from where it ended, and its warnings. Answers count as labels.
 
-    Samples of which a person said that none of the classes fits are left out of the fit.
+    ``found`` (N,) are the model's labels. Samples of which a person said that none of the classes fits are left out.
     """
     labels = np.where(answers == NO_ANSWER, run.given, answers)
     used = answers != NONE_OF_THESE
@@ -128,11 +132,42 @@ def fit_with_answers(
     new: Any = type(model)(**{**model.get_params(deep=False), "candidates": _candidates(run, answers)})
     if progress is not None:
         new.set_params(callback=lambda step: progress(int(step.iteration), int(new.max_iter)))
+    start = rename_clusters(model, run.possible & ~run.seen, found, np.where(run.asked, answers, NO_ANSWER))
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        new.fit(_rows(run, used), y, semantics=run.semantics, class_names=np.array(run.class_names), init=model)
+        new.fit(_rows(run, used), y, semantics=run.semantics, class_names=np.array(run.class_names), init=start)
     new.set_params(callback=None)
     return new, [str(line.message) for line in said]
+
+
+def rename_clusters(model: Any, targets: Array, found: Array, answers: Array) -> Any:
+    """The model with its prototypes given to other classes, where answers say that a cluster is another class.
+
+    A fit that goes on from a cluster under a wrong name mostly keeps the name. So each cluster first gets the name
+    that most answers in it say; the other clusters share the remaining names by what descriptions expect.
+    """
+    rows = np.flatnonzero(targets)
+    place = np.full(len(targets), -1)
+    place[rows] = np.arange(len(rows))
+    said = np.flatnonzero((answers >= 0) & (found >= 0))
+    said = said[targets[found[said]] & targets[answers[said]]]
+    if not len(said) or (found[said] == answers[said]).all():
+        return model
+    votes = np.zeros((len(rows), len(rows)))
+    np.add.at(votes, (place[found[said]], place[answers[said]]), 1)
+    prototypes, expected = model.visual_prototypes_[rows], (model.codes_ @ model.visual_super_prototypes_)[rows]
+    fit = _unit(prototypes) @ _unit(expected).T
+    clusters, names = linear_sum_assignment(votes + _DESCRIPTION_VOTE * fit, maximize=True)
+    renamed = copy.copy(model)
+    for attribute in ("visual_prototypes_", "class_bias_"):
+        values = np.array(getattr(model, attribute))
+        values[rows[names]] = values[rows[clusters]]
+        setattr(renamed, attribute, values)
+    return renamed
+
+
+def _unit(rows: Array) -> Array:
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))
 
 
 def _candidates(run: Run, answers: Array) -> Any:

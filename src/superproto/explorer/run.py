@@ -155,7 +155,7 @@ def keep_run(folder: Path, content: RunContent) -> None:
 
 
 def open_run(place: PathLike) -> Run:
-    """The run in a folder, or in the folder `.superproto` of a folder of pictures; nobody else may open it meanwhile."""
+    """The run in a folder, or in `.superproto` in a folder of pictures; nobody else may open it meanwhile."""
     folder = _run_folder(Path(place))
     lock = lock_folder(folder)
     try:

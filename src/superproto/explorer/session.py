@@ -146,10 +146,11 @@ class Session:
     def refit(self) -> bool:
         """Begin to fit again with the answers; False where a fit is under way."""
         with self.lock:
-            answers, seq, parent, model = self.answers.copy(), self.log.last(), self.record.number, self.model
+            answers, seq, parent = self.answers.copy(), self.log.last(), self.record.number
+            model, found = self.model, self.found.labels
 
         def work(report: Any) -> list[str]:
-            new, notes = fit_with_answers(self.run, model, answers, report)
+            new, notes = fit_with_answers(self.run, model, found, answers, report)
             with self.lock:
                 self.fits.add(new, parent, seq)
                 self._adopt(self.fits.current().number, new, answers)
