@@ -11,7 +11,6 @@ pytest.importorskip("onnxruntime")
 
 from explorer.birds import bird_task
 from explorer.clients import running
-
 from superproto.evaluation.training import fit_task
 from superproto.explorer.run import keep_task_run, open_run
 from superproto.explorer.session import Session

@@ -26,6 +26,7 @@ GROUPS = (
     "demo",
     "data",
     "pictures",
+    "explore",
     "fit_predict",
     "tune",
     "report",

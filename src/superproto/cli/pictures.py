@@ -157,6 +157,7 @@ def label_verb(
     \b
     Example:  superproto label photos --classes classes.csv -o labels.csv
     """
+    from superproto.explorer.run import keep_picture_run
     from superproto.pictures.embedding import RUN_FOLDER
     from superproto.pictures.labeling import read_picture_task
 
@@ -166,6 +167,7 @@ def label_verb(
     for line in task.warnings:
         terminal.note(_printable(line))
     model, expected = _fit_or_reopen(task, place, quiet=as_json)
+    keep_picture_run(place, task)
     labels = output or place / "labels.csv"
     report = _write_results(task, model, place, labels)
     if as_json:
@@ -175,7 +177,7 @@ def label_verb(
     _show_skipped(task.embedded)
     terminal.show(f"Labels: {labels}")
     terminal.show(f"Report: {report}")
-    terminal.show("Next: look at the most doubtful pictures in the report, sort some of them into folders, run again.")
+    terminal.show(f"Next: answer a few questions about them: superproto explore {place if run else photos}")
 
 
 def _fit_or_reopen(task: PictureTask, place: Path, quiet: bool) -> tuple[Any, AccuracyForecast | None]:

@@ -114,30 +114,26 @@ def keep_picture_run(folder: Path, task: PictureTask) -> None:
     )
 
 
-def keep_task_run(
-    folder: Path, task: Task, *, photos: Path | None = None, attributes: Sequence[str] | None = None
-) -> None:
-    """The same of any task. ``photos``: the folder that the task's paths are in."""
+def keep_task_run(folder: Path, task: Task, photos: Path | None = None) -> bool:
+    """The same of any task; whether the folder held it already. ``photos``: the folder that the task's paths are in."""
     rows = np.arange(len(task.X)) if task.rows is None else task.rows
-    ids = [str(name) for name in (rows if task.paths is None else task.paths)]
-    keep_run(
+    return keep_run(
         folder,
         RunContent(
             name=task.name,
             X=task.X,
-            ids=ids,
+            ids=[str(name) for name in (rows if task.paths is None else task.paths)],
             given=task.y,
             class_names=[str(name) for name in task.class_names],
             semantics=task.semantics,
             candidates=task.candidates,
-            attributes=attributes,
             photos=photos,
         ),
     )
 
 
-def keep_run(folder: Path, content: RunContent) -> None:
-    """Write samples, classes and arrays into the folder; the same content twice changes nothing."""
+def keep_run(folder: Path, content: RunContent) -> bool:
+    """Write samples, classes and arrays into the folder; whether they were there already, and nothing changed."""
     folder.mkdir(parents=True, exist_ok=True)
     signature = _signature(content)
     database = open_database(folder)
@@ -145,11 +141,12 @@ def keep_run(folder: Path, content: RunContent) -> None:
         # An older version of the tables, or none: written as if it were new.
         if read_settings(database).get("signature") == signature:
             _write_settings(database, {"photos": _absolute(content.photos), "name": content.name})
-            return
+            return True
         for name, array in (("features.npy", content.X), ("semantics.npy", content.semantics)):
             with write_whole(folder / name) as handle:
                 np.save(handle, np.ascontiguousarray(array), allow_pickle=False)
         _write_tables(database, content, signature)
+        return False
     finally:
         database.close()
 

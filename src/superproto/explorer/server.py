@@ -207,6 +207,7 @@ def _grid_choice(request: Request) -> dict[str, Any]:
         return {
             "start": int(given.get("start", 0)),
             "count": int(given.get("count", 100)),
+            "fresh": "fresh" in given or "start" not in given,
             "sort": given.get("sort", "doubt"),
             "label": None if label is None else int(label),
             "kind": given.get("state"),

@@ -48,6 +48,8 @@ class Session:
         self.number = {name: row for row, name in enumerate(run.class_names)}
         self.refitter, self.layout = Refitter(), Layout(run)
         self.version = 0
+        # The order in which a grid was shown last, by its filter.
+        self.orders: dict[Any, Array] = {}
         self._read_events()
         self._use(self.fits.current().number)
 

@@ -150,16 +150,15 @@ def ordered_rows(session: Session, sort: str, label: int | None, kind: str | Non
     return rows[np.lexsort(keys)]
 
 
-def grid(session: Session, start: int, count: int, **chosen: Any) -> dict[str, Any]:
-    """A part of the sorted samples, and how many there are."""
-    key = (session.version, tuple(sorted(chosen.items(), key=str)))
-    kept = getattr(session, "_grid_order", None)
-    if kept is None or kept[0] != key:
-        kept = (key, ordered_rows(session, **chosen))
-        session._grid_order = kept  # type: ignore[attr-defined]
-    rows = kept[1]
+def grid(session: Session, start: int, count: int, fresh: bool = True, **chosen: Any) -> dict[str, Any]:
+    """A part of the sorted samples, and how many there are; not ``fresh``: in the order of the last call like this."""
+    key = tuple(sorted(chosen.items()))
+    rows = None if fresh else session.orders.get(key)
+    if rows is None:
+        rows = ordered_rows(session, **chosen)
+        session.orders = {key: rows}
     part = rows[max(start, 0) : max(start, 0) + min(max(count, 0), _MOST_ROWS)]
-    return {"total": len(rows), "start": start, "cells": cells(session, part.tolist()), "version": session.version}
+    return {"total": len(rows), "start": start, "cells": cells(session, part.tolist())}
 
 
 def sample(session: Session, row: int) -> dict[str, Any]:
