@@ -80,3 +80,15 @@ def running(session: Any) -> Iterator[Running]:
         server.should_exit = True
         thread.join(20)
         listening.close()
+
+
+def serve_until_killed(folder: str, told: Any) -> None:
+    """Serve the page of a run in this process and tell its port through a pipe; for a process of its own."""
+    from superproto.explorer.run import open_run
+    from superproto.explorer.server import make_server, open_socket
+    from superproto.explorer.session import Session
+
+    session, listening = Session(open_run(folder)), open_socket(0)
+    server = make_server(session, listening, TOKEN)
+    told.send(listening.getsockname()[1])
+    server.run(sockets=[listening])

@@ -11,7 +11,9 @@ import pytest
 pytest.importorskip("PIL")
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright (pip install playwright)")
+pytest.importorskip("playwright.sync_api", reason="needs playwright (pip install playwright)")
+
+from playwright.sync_api import sync_playwright
 
 from explorer.clients import TOKEN, running
 from superproto.datasets import digits
@@ -37,7 +39,7 @@ def digits_run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as driver:
+    with sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=BROWSER, args=FLAGS)
         yield opened
         opened.close()
@@ -225,6 +227,7 @@ def test_the_map_works_without_webgl(visit, session):
         "{ return kind === 'webgl2' ? null : own.call(this, kind, ...more); };"
     )
     walk.page.reload()
+    walk.see(".question")
     walk.press("m")
     walk.see("canvas[data-kind='2d']")
     lasso_everything(walk)

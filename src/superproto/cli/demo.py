@@ -29,7 +29,9 @@ def demo_verb(
     explore: Annotated[
         bool, typer.Option("--explore", help="Instead of the report: check the labels on a page in the browser.")
     ] = False,
-    port: Annotated[int, typer.Option("--port", help="With --explore: the port; 0: any that is free.", max=65535)] = 0,
+    port: Annotated[
+        int, typer.Option("--port", help="With --explore: the port; 0: any that is free.", min=0, max=65535)
+    ] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="With --explore: open the page.")] = True,
 ) -> None:
     """Recognize handwritten digits that have no labeled example.

@@ -36,7 +36,9 @@ class ExportFormat(str, Enum):
 @app.command("explore", rich_help_panel=HelpPanel.MODEL)
 def explore_verb(
     run: RunPath,
-    port: Annotated[int, typer.Option("--port", help="The port on this machine; 0: any that is free.", max=65535)] = 0,
+    port: Annotated[
+        int, typer.Option("--port", help="The port on this machine; 0: any that is free.", min=0, max=65535)
+    ] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
     folder: Annotated[
         Path | None,
