@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from superproto.errors import UserError
-from superproto.explorer.questions import BLIND_EVERY, PoolView, estimate_errors, next_question
+from superproto.explorer.questions import BLIND_EVERY, Check, PoolView, estimate_errors, next_question
+from superproto.explorer.refit import MOST_LABELS
 from superproto.explorer.run import keep_task_run, open_run
 from superproto.explorer.session import Session
 
@@ -101,6 +102,19 @@ def test_answers_may_name_a_class_that_was_no_candidate(session, task):
     assert "8" in session.model.candidates
 
 
+def test_answers_about_atypical_samples_hold_but_do_not_place_their_class(opened, task):
+    session = opened()
+    rows = np.flatnonzero((task.y < 0) & (task.truth == 3))
+    rows = rows[np.argsort(-session.found.doubt[rows])][: MOST_LABELS + 4].tolist()
+    session.answer(rows, "class", "3", "doubtful")
+    refit(session)
+    assert (session.found.labels[rows] == 3).all()
+    assert len(session.model.fitted_rows_) == len(task.X) - 4
+    assert set(rows) - set(session.model.fitted_rows_.tolist())
+    session = opened()
+    assert (session.found.labels[rows] == 3).all(), "as it was before the restart"
+
+
 def test_copies_of_a_picture_share_the_answer(task, tmp_path):
     from superproto.evaluation.training import fit_task
     from superproto.explorer.run import RunContent, keep_run
@@ -128,7 +142,7 @@ def test_the_first_stage_asks_about_each_cluster_once(session, task):
 def test_every_twentieth_question_is_blind_and_about_a_sure_label(session, task):
     asked = [answer_next(session, task) for _ in range(2 * BLIND_EVERY)]
     assert [number for number, question in enumerate(asked, 1) if question.kind == "blind"] == [20, 40]
-    assert len(session.blind) == 2
+    assert sum(check.blind for _, check in session.checks) == 2
     assert session.found.doubt[asked[19].row] <= 0.11
 
 
@@ -174,8 +188,15 @@ def test_blind_errors_raise_the_estimate():
     sure = view(doubt=np.full(6, 0.01))
     silent = estimate_errors(sure, [])
     assert silent.wrong == pytest.approx(0.06)
-    assert estimate_errors(sure, [(0.0, True)] * 10).wrong > 2.9
-    assert estimate_errors(sure, [(0.0, False)] * 10).wrong < silent.wrong
+    assert estimate_errors(sure, [Check(0.0, True, True)] * 10).wrong > 2.9
+    assert estimate_errors(sure, [Check(0.0, False, True)] * 10).wrong < silent.wrong
+
+
+def test_answers_put_the_doubt_right():
+    doubtful = view(doubt=np.full(6, 0.6))
+    assert estimate_errors(doubtful, []).wrong == pytest.approx(3.6)
+    assert estimate_errors(doubtful, [Check(0.6, False, False)] * 20).wrong < 1
+    assert estimate_errors(doubtful, [Check(0.6, True, False)] * 20).wrong > 4
 
 
 @pytest.mark.parametrize(

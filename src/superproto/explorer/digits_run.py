@@ -14,7 +14,7 @@ from superproto.hpl.estimator import HPL
 _NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _SIDE = 120
 # Descriptions alone give less than half of these their right name, and an answer for each digit mends that.
-UNSEEN = (2, 3, 5, 8, 9)
+UNSEEN = (0, 2, 5, 8, 9)
 
 
 def keep_digits_run(folder: Path, most: int | None = None, unseen: tuple[int, ...] = UNSEEN) -> Path:

@@ -20,11 +20,11 @@ from superproto.files import PathLike, existing_file
 # What an event may be. A skip says nothing about the class.
 CONFIRM, CORRECT, NONE, SKIP, UNDO = "confirm", "correct", "none of these", "skip", "undo"
 _KINDS = (CONFIRM, CORRECT, NONE, SKIP, UNDO)
-_COLUMNS = ("uid", "at", "origin", "sample", "old", "new", "kind", "batch", "undoes", "fit", "question")
+_COLUMNS = ("uid", "at", "origin", "sample", "old", "new", "kind", "batch", "undoes", "fit", "question", "doubt")
 _TABLE = """
 CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY AUTOINCREMENT, uid TEXT UNIQUE NOT NULL, at REAL NOT NULL,
     origin TEXT NOT NULL, sample TEXT, old TEXT, new TEXT, kind TEXT NOT NULL, batch TEXT NOT NULL, undoes TEXT,
-    fit INTEGER, question TEXT);
+    fit INTEGER, question TEXT, doubt REAL);
 """
 _LONGEST_LINE = 4 * 2**20
 _CURE = "Give what `superproto export RUN --format events` wrote."
@@ -35,7 +35,8 @@ class Event(NamedTuple):
 
     uid : its own name; at : seconds since 1970; origin : whose log it is from; sample : key; old, new : class names;
     batch : what was said at one stroke; undoes : the batch that an undo takes back; fit : the number of the model whose
-    label was shown; question : why the sample was shown ("cluster", "doubtful", "blind", "grid", "map", …).
+    label was shown; question : why the sample was shown ("cluster", "doubtful", "blind", "grid", "map", …); doubt : the
+    chance, by that model, that its label was wrong.
     """
 
     uid: str
@@ -49,6 +50,7 @@ class Event(NamedTuple):
     undoes: str | None = None
     fit: int | None = None
     question: str | None = None
+    doubt: float | None = None
 
 
 class Said(NamedTuple):
@@ -70,14 +72,14 @@ class EventLog:
         self.origin: str = json.loads(origin)
 
     def add(
-        self, said: Iterable[tuple[str, str | None, str | None, str]], fit: int, question: str | None
+        self, said: Iterable[tuple[str, str | None, str | None, str, float]], fit: int, question: str | None
     ) -> list[Event]:
-        """Add (sample, old, new, kind) at one stroke; they are on the disk when this returns."""
+        """Add (sample, old, new, kind, doubt) at one stroke; they are on the disk when this returns."""
         with self._lock:
             batch, at = secrets.token_hex(8), self._now()
             events = [
-                Event(secrets.token_hex(8), at + 1e-6 * i, self.origin, *one, batch=batch, fit=fit, question=question)
-                for i, one in enumerate(said)
+                Event(secrets.token_hex(8), at + 1e-6 * i, self.origin, *one, batch, None, fit, question, doubt)
+                for i, (*one, doubt) in enumerate(said)
             ]
             self._insert(events)
             return events
@@ -196,4 +198,5 @@ def _is_sound(event: Event) -> bool:
         and isinstance(event.at, (int, float))
         and 0 <= event.at < 1e11
         and isinstance(event.fit, (int, type(None)))
+        and isinstance(event.doubt, (int, float, type(None)))
     )

@@ -7,6 +7,7 @@ doubtful samples. Every twentieth question is blind: a sure label, shown without
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +18,11 @@ CLUSTER, DOUBTFUL, BLIND = "cluster", "doubtful", "blind"
 QUESTIONS = (CLUSTER, DOUBTFUL, BLIND)
 BLIND_EVERY = 20
 SHOWN = 9
-# Doubt up to which a label is called sure, and how many blind answers the model's own doubt is worth.
+# Doubt up to which a label is called sure, and how many answers the model's own doubt is worth.
 SURE = 0.1
 _OWN_WEIGHT = 10
+# Of doubtful labels: how many expected errors.
+_OWN_ERRORS = 3
 # An answer gave the cluster's name to other samples: so its own are most probably something else.
 _NAME_TAKEN = 0.9
 _MOST_SKIPS = 3
@@ -90,15 +93,28 @@ def classes_without_answer(view: PoolView) -> int:
     return int((view.targets & ~_named(view)).sum())
 
 
-def estimate_errors(view: PoolView, blind: list[tuple[float, bool]]) -> ErrorEstimate:
-    """From the model's doubt, and for sure labels from blind answers too: (doubt, whether the label was wrong) each."""
+class Check(NamedTuple):
+    """An answer to a question about a label: the doubt of the label, whether it was wrong, whether it was hidden."""
+
+    doubt: float
+    wrong: bool
+    blind: bool
+
+
+def estimate_errors(view: PoolView, checks: Sequence[Check]) -> ErrorEstimate:
+    """From the model's doubt, put right by answers: blind ones tell about sure labels, the others about doubtful ones.
+
+    Doubt is multiplied by how often labels were wrong, divided by how often the doubt said so.
+    """
     waiting = view.asked & (view.answers == -1)
     doubt = view.doubt[waiting].astype(np.float64)
     sure = doubt <= SURE
-    measured = [wrong for own, wrong in blind if own <= SURE]
+    measured = [check.wrong for check in checks if check.blind]
+    others = [check for check in checks if not check.blind and check.doubt > SURE]
+    factor = (_OWN_ERRORS + sum(c.wrong for c in others)) / (_OWN_ERRORS + sum(c.doubt for c in others))
     claimed = float(doubt[sure].mean()) if sure.any() else 0.0
     rate = (_OWN_WEIGHT * claimed + sum(measured)) / (_OWN_WEIGHT + len(measured))
-    wrong = float(doubt[~sure].sum()) + rate * int(sure.sum())
+    wrong = float(np.minimum(1.0, factor * doubt[~sure]).sum()) + rate * int(sure.sum())
     return ErrorEstimate(wrong, len(doubt), len(measured), sum(measured))
 
 

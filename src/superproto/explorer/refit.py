@@ -22,6 +22,8 @@ from superproto.samples.readers import as_rows
 
 NO_ANSWER, NONE_OF_THESE = -1, -2
 _IN_MEMORY = 2**30
+# Up to so many labels a class is placed by the unlabeled samples too (superproto.hpl.parameters.FEW_LABELS).
+MOST_LABELS = 10
 # Descriptions only decide between clusters without an answer.
 _DESCRIPTION_VOTE = 0.01
 _TABLES = """
@@ -105,11 +107,11 @@ def open_model(path: Path) -> Any:
 def labels_of(model: Any, run: Run, answers: Array) -> Labels:
     """What a model says about the run's samples. ``answers`` (N,) are those that it was fitted with."""
     number = {str(name): row for row, name in enumerate(run.class_names)}
-    used = np.flatnonzero(answers != NONE_OF_THESE)
+    used = getattr(model, "fitted_rows_", np.arange(len(run.given)))
     if len(model.transduction_) != len(used) or [str(name) for name in model.classes_.tolist()] != run.class_names:
         raise UserError(f"The model in {run.folder} was fitted to other samples or classes. Label them again.")
     names, rows = np.unique(model.transduction_, return_inverse=True)
-    labels = np.full(len(run.given), NONE_OF_THESE, dtype=np.int32)
+    labels = np.where(answers == NO_ANSWER, NONE_OF_THESE, answers).astype(np.int32)
     labels[used] = np.array([number[str(name)] for name in names], dtype=np.int32)[rows]
     doubt = np.zeros(len(labels), dtype=np.float32)
     doubt[used] = model.doubt_
@@ -121,10 +123,11 @@ def fit_with_answers(
 ) -> tuple[Any, list[str]]:
     """The model fitted again from where it ended, and its warnings. Answers count as labels.
 
-    ``found`` (N,) are the model's labels. Samples of which a person said that none of the classes fits are left out.
+    ``found`` (N,) are the model's labels. Samples of which a person said that none of the classes fits are left out,
+    and so are :func:`surplus_answers`; the model's ``fitted_rows_`` are the others.
     """
     labels = np.where(answers == NO_ANSWER, run.given, answers)
-    used = answers != NONE_OF_THESE
+    used = (answers != NONE_OF_THESE) & ~surplus_answers(run, model, found, answers)
     if not (labels[used] < 0).any():
         raise UserError("Every sample has an answer. There is nothing left to find.")
     names = np.array(run.class_names, dtype=object)
@@ -137,7 +140,23 @@ def fit_with_answers(
         warnings.simplefilter("always")
         new.fit(_rows(run, used), y, semantics=run.semantics, class_names=np.array(run.class_names), init=start)
     new.set_params(callback=None)
+    new.fitted_rows_ = np.flatnonzero(used)
     return new, [str(line.message) for line in said]
+
+
+def surplus_answers(run: Run, model: Any, found: Array, answers: Array) -> Array:
+    """(N,) answers that hold but teach nothing: of a class without examples, all but the ten most typical ones.
+
+    The model takes a class with more labels for a seen one, whose prototype is the mean of its labels. Answers about
+    doubtful samples are no fair sample of their class, unless they are half of what was found of it.
+    """
+    surplus = np.zeros(len(answers), dtype=bool)
+    for number in np.flatnonzero(run.possible & ~run.seen).tolist():
+        rows = np.flatnonzero(run.asked & (answers == number))
+        if len(rows) > MOST_LABELS and 2 * len(rows) < int((found == number).sum()):
+            chances = model.predict_proba(np.asarray(run.X[rows], dtype=np.float32))[:, number]
+            surplus[rows[np.argsort(-chances, kind="stable")[MOST_LABELS:]]] = True
+    return surplus
 
 
 def rename_clusters(model: Any, targets: Array, found: Array, answers: Array) -> Any:

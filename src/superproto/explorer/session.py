@@ -15,6 +15,7 @@ from superproto.explorer.layout import Layout
 from superproto.explorer.questions import (
     BLIND,
     QUESTIONS,
+    Check,
     ErrorEstimate,
     PoolView,
     Question,
@@ -82,7 +83,9 @@ class Session:
     def estimate(self) -> ErrorEstimate:
         """How many labels are probably still wrong."""
         with self.lock:
-            return estimate_errors(self.view, self.blind)
+            # What was answered about earlier models but the last says little about this one.
+            recent = [check for fit, check in self.checks if check.blind or fit >= self.record.number - 1]
+            return estimate_errors(self.view, recent)
 
     def pending(self) -> int:
         """Answers that the model has not seen."""
@@ -126,7 +129,8 @@ class Session:
         rows = list(dict.fromkeys(self.check_row(row) for row in rows))
         with self.lock:
             now = self.labels()
-            said = [(self.key(row), *self._said(int(now[row]), kind, name)) for row in rows]
+            doubt = self.found.doubt
+            said = [(self.key(row), *self._said(int(now[row]), kind, name), float(doubt[row])) for row in rows]
             events = self.log.add(said, self.record.number, source)
             self._apply(events)
             return len(events)
@@ -202,7 +206,7 @@ class Session:
             self.skipped[self._rows_of(key)] = True
         counted = ev.counted(events)
         self.n_questions = len({event.batch for event in counted if event.question in QUESTIONS})
-        self.blind = [(0.0, e.new != e.old) for e in counted if e.question == BLIND and e.kind != ev.SKIP]
+        self.checks = [(event.fit or 0, _check(event)) for event in counted if _is_check(event)]
         self.version += 1
 
     def _apply(self, events: Sequence[ev.Event]) -> None:
@@ -214,8 +218,8 @@ class Session:
             else:
                 self.answers[rows] = NONE_OF_THESE if event.new is None else self.number[event.new]
                 self.skipped[rows] = False
-            if event.question == BLIND and event.kind != ev.SKIP:
-                self.blind.append((0.0, event.new != event.old))
+            if _is_check(event):
+                self.checks.append((event.fit or 0, _check(event)))
         self.n_questions += bool(events) and events[0].question in QUESTIONS
         self.version += 1
 
@@ -246,6 +250,15 @@ class Session:
             known = self._answers_at(before.seq)
             self._before = labels_of(open_model(self.run.folder / before.file), self.run, known), known
         self.version += 1
+
+
+def _is_check(event: ev.Event) -> bool:
+    """Whether an event tells if a label of the model was right: the first answer to a question, one sample."""
+    return event.question in QUESTIONS and event.kind != ev.SKIP and event.doubt is not None and event.old is not None
+
+
+def _check(event: ev.Event) -> Check:
+    return Check(float(event.doubt or 0.0), event.new != event.old, event.question == BLIND)
 
 
 def _light(model: Any) -> Any:

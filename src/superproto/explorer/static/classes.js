@@ -49,7 +49,7 @@ export async function open(view) {
     const attributes = (items) => items.map((item) => `${item.name} (${item.value > 0 ? "+" : ""}${item.value} σ)`);
     place.append(el("div", { class: "detail" },
       found.description ? el("p", { class: "description", dir: "auto", text: found.description }) : null,
-      list("Described by", attributes(found.attributes)), list("Taken to have", attributes(found.taken)),
+      list("Described by (in standard deviations above the other classes)", attributes(found.attributes)), list("Taken to have", attributes(found.taken)),
       list("Confusable with", found.confused.map((item) => `${className(item.class)}: ${percent(item.chance)}`)),
       list("Built from super-prototypes shared with", found.shared.map((item) => `${item.classes.map(className).join(", ")} (${percent(item.share)} of its code)`))));
   }
