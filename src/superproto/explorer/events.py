@@ -78,8 +78,20 @@ class EventLog:
         with self._lock:
             batch, at = secrets.token_hex(8), self._now()
             events = [
-                Event(secrets.token_hex(8), at + 1e-6 * i, self.origin, *one, batch, None, fit, question, doubt)
-                for i, (*one, doubt) in enumerate(said)
+                Event(
+                    secrets.token_hex(8),
+                    at + 1e-6 * i,
+                    self.origin,
+                    sample,
+                    old,
+                    new,
+                    kind,
+                    batch,
+                    fit=fit,
+                    question=question,
+                    doubt=doubt,
+                )  # fmt: skip
+                for i, (sample, old, new, kind, doubt) in enumerate(said)
             ]
             self._insert(events)
             return events

@@ -130,7 +130,7 @@ def _cluster_errors(view: PoolView, open_rows: Array) -> tuple[Array, Array, Arr
     n_classes, labels = len(view.targets), view.labels
     found = open_rows[labels[open_rows] >= 0]
     sizes = np.bincount(labels[found], minlength=n_classes)
-    errors = np.bincount(labels[found], view.doubt[found], minlength=n_classes)
+    errors: Array = np.bincount(labels[found], view.doubt[found], minlength=n_classes)
     answered = np.flatnonzero(view.asked & (view.answers != -1) & (labels >= 0))
     inside = np.bincount(labels[answered], minlength=n_classes)
     passed = np.flatnonzero(view.skipped & (labels >= 0))

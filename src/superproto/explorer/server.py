@@ -174,12 +174,10 @@ def _constant(content: bytes, kind: str) -> Any:
 
 
 def _answered(session: Session, given: dict[str, Any]) -> dict[str, Any]:
-    number = given.get("class")
+    number: Any = given.get("class")
     names = session.run.class_names
-    if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < len(names):
-        name = names[number]
-    else:
-        name = None if number is None else str(number)[:100]
+    known = isinstance(number, int) and not isinstance(number, bool) and 0 <= number < len(names)
+    name = names[number] if known else None if number is None else str(number)[:100]
     count = session.answer(_listed(given, "rows"), str(given.get("kind"))[:20], name, given.get("source"))
     return {"answered": count, **_next(session)}
 

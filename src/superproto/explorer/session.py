@@ -69,11 +69,11 @@ class Session:
         targets = run.possible & ~run.seen if run.possible[~run.seen].any() else run.possible
         return PoolView(found.labels, found.doubt, self.answers, self.skipped, run.asked, targets)
 
-    def labels(self) -> Array:
-        """(N,) what holds now: answers, then given labels, then the model's; -2 none of these."""
+    def labels(self, rows: Any = slice(None)) -> Array:
+        """What holds now about samples: answers, then given labels, then the model's; -2 none of these."""
         with self.lock:
-            given = np.where(self.run.given >= 0, self.run.given, self.found.labels)
-            return np.where(self.answers == NO_ANSWER, given, self.answers)
+            given = np.where(self.run.given[rows] >= 0, self.run.given[rows], self.found.labels[rows])
+            return np.where(self.answers[rows] == NO_ANSWER, given, self.answers[rows])
 
     def question(self) -> Question | None:
         """What to ask next."""
@@ -128,9 +128,8 @@ class Session:
             raise UserError(f"'{source}' is no place that samples are shown in.")
         rows = list(dict.fromkeys(self.check_row(row) for row in rows))
         with self.lock:
-            now = self.labels()
-            doubt = self.found.doubt
-            said = [(self.key(row), *self._said(int(now[row]), kind, name), float(doubt[row])) for row in rows]
+            now, doubt = self.labels(rows).tolist(), self.found.doubt[rows].tolist()
+            said = [(self.key(row), *self._said(n, kind, name), d) for row, n, d in zip(rows, now, doubt)]
             events = self.log.add(said, self.record.number, source)
             self._apply(events)
             return len(events)

@@ -86,7 +86,7 @@ def question(session: Session) -> dict[str, Any] | None:
             "kind": asked.kind,
             "number": session.n_questions + 1,
             "row": row,
-            "guess": None if blind else int(session.labels()[row]),
+            "guess": None if blind else int(session.labels([row])[0]),
             "size": asked.size,
             "why": _why(session, asked),
             "choices": [{"class": n, "chance": None if blind else round(float(chances[n]), 4)} for n in likely],
@@ -94,11 +94,11 @@ def question(session: Session) -> dict[str, Any] | None:
         }
 
 
-def row_states(session: Session) -> Array:
-    """(N,) number in STATES."""
-    answers = session.answers
-    codes = np.where(session.run.asked, 0, STATES.index("given")).astype(np.int8)
-    codes[session.skipped] = STATES.index("skipped")
+def row_states(session: Session, rows: Any = slice(None)) -> Array:
+    """The state of samples, as numbers in STATES."""
+    answers = session.answers[rows]
+    codes = np.where(session.run.given[rows] < 0, 0, STATES.index("given")).astype(np.int8)
+    codes[session.skipped[rows]] = STATES.index("skipped")
     codes[answers >= 0] = STATES.index("answered")
     codes[answers == NONE_OF_THESE] = STATES.index("none")
     return codes
@@ -106,18 +106,19 @@ def row_states(session: Session) -> Array:
 
 def cells(session: Session, rows: Iterable[int], hide: bool = False) -> list[dict[str, Any]]:
     """What a tile shows of each sample; ``hide``: without label and doubt."""
+    rows = [int(row) for row in rows]
     with session.lock:
-        labels, codes = session.labels(), row_states(session)
+        labels, codes = session.labels(rows).tolist(), row_states(session, rows).tolist()
         return [
             {
-                "row": int(row),
+                "row": row,
                 "id": _short(session.ids([row])[0]),
-                "label": None if hide else int(labels[row]),
-                "doubt": None if hide else round(float(shown_doubt(session, row)), 4),
-                "state": STATES[codes[row]],
-                "version": picture_version(session, int(row)),
+                "label": None if hide else label,
+                "doubt": None if hide else round(shown_doubt(session, row), 4),
+                "state": STATES[code],
+                "version": picture_version(session, row),
             }
-            for row in rows
+            for row, label, code in zip(rows, labels, codes)
         ]
 
 
@@ -259,7 +260,7 @@ def _likeliest(session: Session, row: int) -> tuple[list[int], Array]:
     chances = session.probabilities(row)
     order = np.argsort(-chances, kind="stable")
     likely = [int(number) for number in order if chances[number] > 0][:SHOWN]
-    now = int(session.labels()[row])
+    now = int(session.labels([row])[0])
     if now >= 0:
         likely = [now, *(number for number in likely if number != now)][:SHOWN]
     return likely, chances
