@@ -245,6 +245,22 @@ def test_markup_in_names_is_shown_as_text(visit, session, browser, server):
     assert walk.page.locator("img[src='x']").count() == 0
 
 
+def test_a_run_without_pictures_shows_ids_neighbors_and_attributes(browser, opened):
+    session = opened()
+    with running(session) as server:
+        walk = Visit(browser, server, viewport={"width": 1440, "height": 900})
+        assert walk.see(".question .no-picture").count() == 9
+        walk.press("Enter")
+        walk.see(".question[data-number='2']")
+        walk.press("g")
+        walk.see(".space .tile").first.click()
+        assert walk.see(".sheet .others .tile").count() == 8
+        assert walk.page.locator("img").count() == 0
+        walk.context.close()
+    assert walk.wrong == []
+    assert session.n_questions == 1
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1440])
 def test_every_view_fits_in_light_and_dark_on_a_phone_and_a_desk(visit, session, tmp_path, theme, width):
@@ -257,7 +273,7 @@ def test_every_view_fits_in_light_and_dark_on_a_phone_and_a_desk(visit, session,
         walk.see(ready)
         prepare(walk, name)
         assert walk.wide() <= 0, f"{name} is wider than the window"
-        walk.page.screenshot(path=folder / f"explorer-{name}-{theme}-{width}.jpg", type="jpeg", quality=80)
+        walk.page.screenshot(path=folder / f"explorer-{name}-{theme}-{width}.jpg", type="jpeg", quality=70)
 
 
 VIEWS = {

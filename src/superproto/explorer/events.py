@@ -90,7 +90,7 @@ class EventLog:
                     fit=fit,
                     question=question,
                     doubt=doubt,
-                )  # fmt: skip
+                )
                 for i, (sample, old, new, kind, doubt) in enumerate(said)
             ]
             self._insert(events)
