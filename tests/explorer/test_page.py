@@ -235,8 +235,8 @@ def test_the_map_works_without_webgl(visit, session):
 
 
 def test_markup_in_names_is_shown_as_text(visit, session, browser, server):
-    session.run.class_names[3] = "<img src=x onerror=alert(1)>"
-    session.run.class_names[2] = "\u202eowt <b>bold</b>"
+    session.run.class_names[UNSEEN[2]] = "<img src=x onerror=alert(1)>"
+    session.run.class_names[UNSEEN[1]] = "\u202eowt <b>bold</b>"
     walk = visit()
     walk.press("c")
     walk.see(".card")
