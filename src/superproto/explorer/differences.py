@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superproto.explorer.refit import NO_ANSWER, Labels
+from superproto.explorer.refit import Labels
 from superproto.samples.chunks import Array
 
 
@@ -25,12 +25,11 @@ class ChangedGroup(NamedTuple):
 
 
 class Differences(NamedTuple):
-    """Groups by size, how many labels changed, how many answers were new, and expected errors before and after."""
+    """Groups by size, how many labels changed, and how many answers were new."""
 
     groups: list[ChangedGroup]
     changed: int
     answers: int
-    expected: tuple[float, float]
 
 
 def compare_labels(before: Labels, after: Labels, knew: Array, knows: Array, asked: Array) -> Differences:
@@ -45,9 +44,7 @@ def compare_labels(before: Labels, after: Labels, knew: Array, knows: Array, ask
         ChangedGroup(old, new, own, new_answers[knows[new_answers] == new].tolist(), _doubts(before, after, own))
         for (old, new), own in sorted(pairs.items(), key=lambda pair: -len(pair[1]))
     ]
-    waiting = asked & (knows == NO_ANSWER)
-    expected = float(before.doubt[waiting].sum()), float(after.doubt[waiting].sum())
-    return Differences(groups, len(rows), len(new_answers), expected)
+    return Differences(groups, len(rows), len(new_answers))
 
 
 def _doubts(before: Labels, after: Labels, rows: list[int]) -> tuple[float, float]:

@@ -196,7 +196,7 @@ def changes(session: Session) -> dict[str, Any] | None:
             }
             for group in found.groups[:40]
         ]
-    return {"groups": groups, "changed": found.changed, "answers": found.answers, "expected": found.expected}
+    return {"groups": groups, "changed": found.changed, "answers": found.answers}
 
 
 def map_colors(session: Session) -> bytes:
@@ -279,7 +279,7 @@ def _why(session: Session, asked: Question) -> str:
         return (
             f"{size} About {asked.expected:.0f} of their labels are wrong. One answer names them all at the next refit."
         )
-    return f"The least sure of the labels that are left: wrong with a chance of {asked.expected:.0%}."
+    return f"The least sure of the labels that are left: wrong with a chance of {100 * asked.expected:.0f} %."
 
 
 def _strong_attributes(values: Array, names: list[str] | None, number: int) -> list[dict[str, Any]]:

@@ -13,10 +13,9 @@ export async function open(view) {
   }
 
   function page(found) {
-    const [before, after] = found.expected.map((value) => Math.round(value));
     return el("div", { class: "changes" },
       el("h1", { text: `${things(found.changed)} changed` }),
-      el("p", { class: "why", text: `Refit ${run.state.fit} learned from ${found.answers} new answers. Of the labels without an answer, about ${before} were probably wrong before; now about ${after} are.` }),
+      el("p", { class: "why", text: `Refit ${run.state.fit} learned from ${found.answers} new answers. Of ${run.state.of.toLocaleString("en")} labels without an answer about ${Math.round(run.state.wrong).toLocaleString("en")} are probably wrong now.` }),
       run.state.refit.notes?.map((line) => el("p", { class: "hint", dir: "auto", text: line })),
       el("p", { class: "row" }, button("Take this refit back", takeBack)),
       found.groups.map(group));
