@@ -154,7 +154,12 @@ def keep_run(folder: Path, content: RunContent) -> bool:
 def open_run(place: PathLike) -> Run:
     """The run in a folder, or in `.superproto` in a folder of pictures; nobody else may open it meanwhile."""
     folder = _run_folder(Path(place))
-    lock = lock_folder(folder)
+    try:
+        lock = lock_folder(folder)
+    except UserError:
+        raise UserError(
+            f"{folder} is in use by `superproto explore` or `superproto label`. End that first; the page exports too."
+        ) from None
     try:
         return _read_run(folder, lock)
     except BaseException:
