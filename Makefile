@@ -29,6 +29,7 @@ $(VENV)/.lint: pyproject.toml | $(BIN)/python
 $(VENV)/.extras: $(VENV)/.test
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0 array-api-compat || echo "no CPU torch here: its tests will skip"
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,tune,frames,scale,images,pictures]'
+	$(BIN)/pip install --quiet --disable-pip-version-check playwright || echo "no playwright here: the tests in a browser will skip"
 	@touch $@
 
 demo: $(VENV)/.base      ## recognize digits that were never shown; leaves a report to open

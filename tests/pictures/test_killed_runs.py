@@ -32,7 +32,7 @@ class Slow(FakeEncoder):
 labeling.open_encoder = lambda name: Slow()
 sys.exit(run_command(sys.argv[1:]))
 """
-RESULTS = ("labels.csv", "model.safetensors", "fit.json", "report.html")
+RESULTS = ("labels.csv", "model.safetensors", "fit.json", "report.html", "features.npy", "semantics.npy")
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_a_second_run_says_the_same_and_writes_the_same_bytes(labeled, capsys):
     )
     assert "green disc plain" in said
     assert "report.html" in said
-    assert f"`superproto explore {run}`" in said
+    assert f"superproto explore {root / 'photos'}\n" in said
     after = [path.read_bytes() for path in (root / "labels.csv", run / "report.html", run / "model.safetensors")]
     assert after == before
 

@@ -27,6 +27,7 @@ GROUPS = (
     "data",
     "pictures",
     "label",
+    "explore",
     "fit_predict",
     "tune",
     "report",

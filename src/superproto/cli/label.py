@@ -57,6 +57,7 @@ def label_verb(
     \b
     Example:  superproto label photos --classes classes.csv -o labels.csv
     """
+    from superproto.explorer.run import keep_picture_run
     from superproto.pictures.embedding import RUN_FOLDER
     from superproto.pictures.labeling import read_picture_task
 
@@ -68,6 +69,7 @@ def label_verb(
     for line in task.warnings:
         terminal.note(line)
     model, expected = _fit_or_reopen(task, place, quiet=as_json)
+    keep_picture_run(place, task)
     labels = output or place / "labels.csv"
     report = _write_results(task, model, place, labels)
     if as_json:
@@ -77,8 +79,8 @@ def label_verb(
     show_skipped(task.embedded)
     terminal.show(f"Labels: {terminal.place(labels)}")
     terminal.show_page(report)
-    terminal.show(f"Next: check and correct the labels with `superproto explore {shlex.quote(str(place))}`,")
-    terminal.show("      or sort some of the most doubtful pictures into folders and run this command again.")
+    opened = shlex.quote(str(place if run else photos))
+    terminal.show(f"Next: answer a few questions about them: superproto explore {opened}")
 
 
 def _fit_or_reopen(task: PictureTask, place: Path, quiet: bool) -> tuple[Any, AccuracyForecast | None]:

@@ -32,7 +32,7 @@ _NAMES_ALONE = (
 class DescribedClasses(NamedTuple):
     """Names (C,), vectors (C, k), the names of the numbers (k,) if they have any, what they are made of, and notes.
 
-    kind : "attributes", "sentences" or "names".
+    kind : "attributes", "sentences" or "names"; texts : what was embedded, None of attributes.
     """
 
     names: Array
@@ -40,6 +40,7 @@ class DescribedClasses(NamedTuple):
     attributes: Array | None
     kind: str
     notes: list[str]
+    texts: list[str] | None = None
 
 
 def describe_classes(path: PathLike, *, encoder: PictureEncoder | None = None) -> DescribedClasses:
@@ -57,7 +58,7 @@ def describe_classes(path: PathLike, *, encoder: PictureEncoder | None = None) -
     names, texts, kind = table
     notes = [_NAMES_ALONE.format(file=path.name)] if kind == "names" else []
     read = getattr(encoder, "embed_texts", embed_sentences)
-    return DescribedClasses(np.array(names), np.asarray(read(texts)), None, kind, notes)
+    return DescribedClasses(np.array(names), np.asarray(read(texts)), None, kind, notes, texts)
 
 
 def write_semantics(path: PathLike, described: DescribedClasses) -> None:

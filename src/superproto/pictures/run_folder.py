@@ -28,7 +28,7 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class RunFolder:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock(folder)
+            self._locked = lock_folder(folder)
             self._database = sqlite3.connect(folder / "run.db", isolation_level=None, timeout=30)
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")
@@ -144,15 +144,17 @@ class RunFolder:
         there = self._store.stat().st_size // (2 * self.n_features) if self._store.exists() else 0
         self._database.execute("DELETE FROM pictures WHERE encoder = ? AND row >= ?", (self._encoder, there))
 
-    def _lock(self, folder: Path) -> None:
-        """Two runs at a time would write the same rows."""
-        self._locked = (folder / "lock").open("w")
-        try:
-            import fcntl
-        except ImportError:
-            return
-        try:
-            fcntl.flock(self._locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._locked.close()
-            raise UserError(f"{folder} is in use by another run. Wait for it, or give --run another folder.") from None
+
+def lock_folder(folder: Path) -> IO[str]:
+    """Hold the folder of a run until the handle is closed: two runs at a time would write the same rows."""
+    locked = (folder / "lock").open("w")
+    try:
+        import fcntl
+    except ImportError:
+        return locked
+    try:
+        fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        locked.close()
+        raise UserError(f"{folder} is in use by another run. Wait for it, or give --run another folder.") from None
+    return locked
