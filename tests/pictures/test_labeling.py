@@ -13,7 +13,6 @@ import pytest
 pytest.importorskip("PIL", reason="pictures need Pillow")
 from superproto.cli.exit_codes import run_command
 from superproto.errors import UserError
-from superproto.pictures.forecast import forecast_accuracy
 from superproto.pictures.labeling import fit_picture_task, read_picture_task
 
 pytestmark = pytest.mark.extra
@@ -111,7 +110,8 @@ def test_the_report_shows_pictures(labeled):
     for title in ("Pictures of each class", "Map of the pictures", "Clusters"):
         assert f">{title}</h2>" in page
     assert "Pictures labeled green disc plain" in page
-    assert "right labels to expect for classes without an example" in page
+    assert "forecast for unseen classes (chance: " in page
+    assert "superproto explore PHOTOS" in page
 
 
 def test_embed_and_describe_write_files_that_pack_reads(labeled, capsys):
@@ -160,14 +160,12 @@ def test_the_template_is_printed(tmp_path, capsys):
     assert capsys.readouterr().out.startswith("name,color,shape")
 
 
-def test_a_forecast_needs_six_seen_classes():
-    generator = np.random.default_rng(0)
-    semantics = generator.normal(size=(9, 5))
-    labels = np.repeat(np.arange(9), 6)
-    X = semantics[labels] @ generator.normal(size=(5, 12)) + 0.1 * generator.normal(size=(54, 12))
-    few = np.where(labels < 5, labels, -1)
-    assert forecast_accuracy(X, few, semantics, n_unseen=4, candidates="unseen") is None
-    many = np.where(labels < 7, labels, -1)
-    found = forecast_accuracy(X, many, semantics, n_unseen=2, candidates="unseen")
-    assert found.chance == 0.5
-    assert found.accuracy > 0.8
+def test_too_few_sorted_classes_give_no_forecast(tmp_path, drawn_folder, capsys):
+    needs_encoder()
+    for name in ("red disc plain", "blue disc plain", "unsorted"):
+        shutil.copytree(drawn_folder / "photos" / name, tmp_path / "photos" / name)
+    words = ["label", str(tmp_path / "photos"), "--classes", str(drawn_folder / "classes.csv")]
+    assert run_command(words) == 0
+    assert "Forecast: none. It needs four classes" in capsys.readouterr().out
+    assert run_command([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["forecast"] is None

@@ -16,9 +16,10 @@ from superproto.cli.report import report_on
 from superproto.datasets import load, make_task, pack_arrays
 from superproto.datasets.packs import Pack, write_pack
 from superproto.errors import UserError
+from superproto.estimator.forecast import NO_FORECAST, Forecast
 from superproto.evaluation.training import fit_task
 from superproto.reporting.charts.frame import percent
-from superproto.reporting.model_report import _uncertain_pictures, build_report, summarize_model
+from superproto.reporting.model_report import build_report, summarize_model
 from superproto.reporting.pool_map import evenly_by_label, project
 from superproto.reporting.verdict import Findings, next_steps, say_verdict
 
@@ -137,6 +138,7 @@ def findings(**changed: Any) -> Findings:
         ({"absent": ["fox"]}, "fox probably have no sample here"),
         ({"empty": ["wolf"]}, "No sample received the label wolf"),
         ({"accuracy": 0.5}, "50 % per-class accuracy"),
+        ({"forecast": Forecast(0.5, 0.25)}, "Forecast: 50 % per-class accuracy on unseen classes (chance: 25 %)"),
         ({"uncertainty": None}, "Give it with --pack"),
         ({"uncertainty": np.zeros(0)}, "no unlabeled samples"),
     ],
@@ -153,6 +155,23 @@ def test_next_steps_name_the_samples_and_the_classes_to_look_at() -> None:
     assert "id 9, id 8, id 7" in steps[0].text
     assert any("descriptions of zebra" in step.text for step in steps)
     assert steps[-1].command == "superproto tune a.npz -o tuned.json --setting gzsl"
+
+
+def test_next_steps_for_a_folder_of_pictures_need_no_pack() -> None:
+    commands = [step.command for step in next_steps(findings(), "a.model", None, "zsl", tuned=False)]
+    assert "superproto explore PHOTOS" in commands
+    assert not any("PACK" in command or "None" in command for command in commands)
+
+
+def test_the_page_has_a_forecast_where_enough_classes_are_seen(pack: Path) -> None:
+    task = load(pack)
+    model = HPL().fit(task.X, task.y, semantics=task.semantics, class_names=task.class_names)
+    assert np.isfinite(model.forecast_.accuracy)
+    assert "Forecast: " in build_report(model, task).render()
+    model.forecast_ = NO_FORECAST
+    page = build_report(model, task).render()
+    assert "Forecast" not in page
+    assert "nan" not in page
 
 
 def test_the_map_has_every_sample_with_its_id_and_every_class_with_its_name(own: Path, pack: Path) -> None:
@@ -176,12 +195,12 @@ def test_a_map_of_two_classes_and_of_one_feature_has_two_axes() -> None:
     assert project(rows, np.repeat([0, 1], 6))[0].shape == (12, 2)
 
 
-def test_pictures_of_uncertain_samples_come_from_the_folder_alone(tmp_path: Path) -> None:
+def test_pictures_come_from_the_folder_alone(tmp_path: Path) -> None:
     task = make_task(n_seen=6, n_unseen=3, samples_per_class=10, n_features=8, n_attributes=5, random_state=0)
     task = replace(task, paths=np.array([f"../secret-{i}.png" for i in range(len(task.X))]))
-    n = int(task.asked.sum())
+    model = HPL().fit(task.X, task.y, semantics=task.semantics)
     with pytest.raises(UserError, match="leads out of"):
-        _uncertain_pictures(task, np.zeros(n, dtype=int), np.full(n, 0.5), ["a"], tmp_path)
+        build_report(model, task, images=tmp_path)
 
 
 def test_thumbnails_are_shown_where_pictures_are(tmp_path: Path) -> None:
@@ -192,7 +211,9 @@ def test_thumbnails_are_shown_where_pictures_are(tmp_path: Path) -> None:
         image.new("RGB", (20, 30), "red").save(tmp_path / name)
     task = replace(task, paths=paths)
     model = HPL().fit(task.X, task.y, semantics=task.semantics)
-    assert "data:image/jpeg" in build_report(model, task, images=tmp_path).render()
+    page = build_report(model, task, images=tmp_path).render()
+    assert "data:image/jpeg" in page
+    assert ("Map of the pictures" in page, "Map of the unlabeled samples" in page) == (True, False)
     (tmp_path / paths[task.asked][0]).write_bytes(b"no picture")
     assert "Share of each class" in build_report(model, task, images=tmp_path).render()
 

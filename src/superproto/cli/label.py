@@ -23,7 +23,7 @@ from superproto.cli.pictures import (
 )
 
 if TYPE_CHECKING:
-    from superproto.pictures.forecast import AccuracyForecast
+    from superproto.estimator.forecast import Forecast
     from superproto.pictures.labeling import PictureTask
 
 
@@ -59,7 +59,7 @@ def label_verb(
     """
     from superproto.explorer.run import keep_picture_run
     from superproto.pictures.embedding import RUN_FOLDER
-    from superproto.pictures.labeling import read_picture_task
+    from superproto.pictures.labeling import forecast_of, read_picture_task
 
     check_output(output, classes)
     place = photos / RUN_FOLDER if run is None else run
@@ -68,13 +68,16 @@ def label_verb(
     )
     for line in task.warnings:
         terminal.note(line)
-    model, expected = _fit_or_reopen(task, place, quiet=as_json)
+    if not as_json:
+        _show_counts(task)
+    model = _fit_or_reopen(task, place)
     keep_picture_run(place, task)
-    labels = output or place / "labels.csv"
+    expected, labels = forecast_of(task, model), output or place / "labels.csv"
     report = _write_results(task, model, place, labels)
     if as_json:
         terminal.show_json(_as_dict(task, model, expected, labels, report))
         return
+    _show_forecast(task, expected)
     _show_classes(task, model)
     show_skipped(task.embedded)
     terminal.show(f"Labels: {terminal.place(labels)}")
@@ -83,21 +86,14 @@ def label_verb(
     terminal.show(f"Next: answer a few questions about them: superproto explore {opened}")
 
 
-def _fit_or_reopen(task: PictureTask, place: Path, quiet: bool) -> tuple[Any, AccuracyForecast | None]:
-    """The model and the forecast; those of an earlier run where pictures, folders and classes are the same."""
+def _fit_or_reopen(task: PictureTask, place: Path) -> Any:
+    """The model; that of an earlier run where pictures, folders and classes are the same."""
     from superproto.baselines.registry import load_model
     from superproto.pictures.fit_record import MODEL_FILE, FitRecord, fit_signature, read_fit_record, write_fit_record
-    from superproto.pictures.labeling import fit_picture_task, forecast_task
+    from superproto.pictures.labeling import fit_picture_task
 
     signature = fit_signature(task)
     record = read_fit_record(place, signature)
-    if record is None:
-        with terminal.progress("labeling left-out classes for a forecast"):
-            expected = forecast_task(task)
-    else:
-        expected = record.forecast
-    if not quiet:
-        _show_forecast(task, expected)
     if record is None:
         with (
             terminal.progress(f"labeling {int((task.labels < 0).sum())} pictures"),
@@ -105,11 +101,11 @@ def _fit_or_reopen(task: PictureTask, place: Path, quiet: bool) -> tuple[Any, Ac
         ):
             warnings.simplefilter("always")
             model = fit_picture_task(task)
-        record = FitRecord(signature, expected, [str(warning.message) for warning in told])
+        record = FitRecord(signature, [str(warning.message) for warning in told])
         write_fit_record(place, record, model)
     for line in record.notes:
         terminal.note(line)
-    return load_model(place / MODEL_FILE), expected
+    return load_model(place / MODEL_FILE)
 
 
 def _write_results(task: PictureTask, model: Any, place: Path, labels: Path) -> Path:
@@ -121,24 +117,28 @@ def _write_results(task: PictureTask, model: Any, place: Path, labels: Path) -> 
         write_picture_labels(path, task, model)
     attributes = task.classes.attributes
     named = None if attributes is None else [str(name) for name in attributes]
-    page = build_report(model, as_task(task), images=task.photos, attribute_names=named)
+    page = build_report(
+        model, as_task(task), images=task.photos, attribute_names=named, files=("model.safetensors", None)
+    )
     return Path(page.write(place / "report.html"))
 
 
-def _show_forecast(task: PictureTask, expected: AccuracyForecast | None) -> None:
-    seen = task.seen
-    asked = int((task.labels < 0).sum())
+def _show_counts(task: PictureTask) -> None:
+    seen, asked = task.seen, int((task.labels < 0).sum())
     terminal.show(
         f"{len(task.labels) - asked} sorted pictures of {int(seen.sum())} classes, {asked} unsorted ones, "
         f"{int((~seen).sum())} classes without an example."
     )
+
+
+def _show_forecast(task: PictureTask, expected: Forecast | None) -> None:
     if expected is not None:
         terminal.show(
             f"Forecast: {expected.accuracy:.0%} right for classes without an example (chance: {expected.chance:.0%}). "
-            f"Measured on {expected.n_left_out} sorted classes at a time, labeled as if they had no example."
+            "Measured on sorted classes, labeled as if they had no example."
         )
-    elif not seen.all():
-        terminal.show("Forecast: none. It needs six classes with sorted pictures and two without.")
+    elif not task.seen.all():
+        terminal.show("Forecast: none. It needs four classes with enough sorted pictures and two without.")
 
 
 def _show_classes(task: PictureTask, model: Any) -> None:
@@ -159,7 +159,7 @@ def _show_classes(task: PictureTask, model: Any) -> None:
         )
 
 
-def _as_dict(task: PictureTask, model: Any, expected: Any, labels: Path, report: Path) -> dict[str, Any]:
+def _as_dict(task: PictureTask, model: Any, expected: Forecast | None, labels: Path, report: Path) -> dict[str, Any]:
     from superproto.pictures.labeling import summarize_classes
 
     return {

@@ -17,13 +17,14 @@ from scipy.optimize import linear_sum_assignment
 from superproto.baselines.registry import load_model
 from superproto.errors import UserError
 from superproto.explorer.run import MODEL, Run
+from superproto.hpl.estimator import HPL
 from superproto.samples.chunks import Array
 from superproto.samples.readers import as_rows
 
 NO_ANSWER, NONE_OF_THESE = -1, -2
 _IN_MEMORY = 2**30
-# Up to so many labels a class is placed by the unlabeled samples too (superproto.hpl.parameters.FEW_LABELS).
-MOST_LABELS = 10
+# Up to so many labels a class is placed by the unlabeled samples too.
+MOST_LABELS = int(HPL.constants.few_labels)
 # Descriptions only decide between clusters without an answer.
 _DESCRIPTION_VOTE = 0.01
 _TABLES = """
@@ -145,7 +146,7 @@ def fit_with_answers(
 
 
 def surplus_answers(run: Run, model: Any, found: Array, answers: Array) -> Array:
-    """(N,) answers that hold but teach nothing: of a class without examples, all but the ten most typical ones.
+    """(N,) answers that hold but teach nothing: of a class without examples, all but the most typical ones.
 
     The model takes a class with more labels for a seen one, whose prototype is the mean of its labels. Answers about
     doubtful samples are no fair sample of their class, unless they are half of what was found of it.

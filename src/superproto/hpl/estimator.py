@@ -15,13 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from superproto.errors import UserError
 from superproto.estimator.base import NEGLIGIBLE, ZeroShotEstimator, ask_chunk
 from superproto.estimator.calibration import label_uncertainty, labeled_sharpness
+from superproto.estimator.forecast import NO_FORECAST
 from superproto.estimator.validation import Problem
 from superproto.hpl.checkpoint import Checkpoint, signature
 from superproto.hpl.class_order import class_order, in_class_order
 from superproto.hpl.composition import build_objective, class_shares, scorer, scoring
 from superproto.hpl.constants import Constants
 from superproto.hpl.fit_data import FitData
-from superproto.hpl.forecast import NO_FORECAST, LeftOutFits, label_left_out_classes
+from superproto.hpl.forecast import LeftOutFits, label_left_out_classes
 from superproto.hpl.objective.state import Objective, State
 from superproto.hpl.parameters import Parameters, check_parameters, is_unit, with_few_labels_as_unseen
 from superproto.hpl.pool_diagnosis import measure_evenness

@@ -12,7 +12,6 @@ import numpy as np
 from superproto import __version__
 from superproto.files import write_whole
 from superproto.hpl.estimator import HPL
-from superproto.pictures.forecast import AccuracyForecast
 from superproto.pictures.labeling import PictureTask
 
 MODEL_FILE = "model.safetensors"
@@ -20,10 +19,9 @@ _FILE = "fit.json"
 
 
 class FitRecord(NamedTuple):
-    """A hash of what was fitted, the forecast, and what the fit had to say about its labels."""
+    """A hash of what was fitted, and what the fit had to say about its labels."""
 
     signature: str
-    forecast: AccuracyForecast | None
     notes: list[str]
 
 
@@ -41,18 +39,15 @@ def write_fit_record(folder: Path, record: FitRecord, model: HPL) -> None:
     """Save the model, and note on what it was fitted; a kill in between leaves a model that no record vouches for."""
     (folder / _FILE).unlink(missing_ok=True)
     model.save(folder / MODEL_FILE)
-    forecast = None if record.forecast is None else record.forecast._asdict()
     with write_whole(folder / _FILE, text=True) as handle:
-        json.dump(record._asdict() | {"forecast": forecast}, handle)
+        json.dump(record._asdict(), handle)
 
 
 def read_fit_record(folder: Path, signature: str) -> FitRecord | None:
     """What is known about the model in the folder; None where there is none, or one of another signature."""
     try:
         content = json.loads((folder / _FILE).read_text(encoding="utf-8"))
-        forecast = content["forecast"]
-        expected = None if forecast is None else AccuracyForecast(**forecast)
-        record = FitRecord(content["signature"], expected, [str(note) for note in content["notes"]])
+        record = FitRecord(content["signature"], [str(note) for note in content["notes"]])
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return record if record.signature == signature and (folder / MODEL_FILE).exists() else None

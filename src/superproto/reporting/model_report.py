@@ -21,7 +21,7 @@ from superproto.reporting.page import Page
 from superproto.reporting.pool_map import draw_pool_map
 from superproto.reporting.sample_pictures import LabeledPictures, show_pictures
 from superproto.reporting.table import Table, TableCell
-from superproto.reporting.verdict import Findings, find_absent, find_unmatched, next_steps, say_verdict
+from superproto.reporting.verdict import Findings, find_absent, find_forecast, find_unmatched, next_steps, say_verdict
 from superproto.samples.chunks import Array
 
 _MAX_SAMPLES = 40
@@ -68,9 +68,7 @@ def summarize_model(
     found = _findings(model, task, answers, names, shares, called)
     return {
         "verdict": say_verdict(found),
-        "steps": next_steps(
-            found, files[0], None if task is None else files[1], fitted_setting(model), tuned is not None
-        ),
+        "steps": next_steps(found, *files, fitted_setting(model), tuned is not None),
         "method": type(model).__name__,
         "task": None if task is None else task.name,
         "n_seen": int(np.sum(model.seen_classes_)),
@@ -108,6 +106,7 @@ def _findings(
         absent=find_absent(model, names),
         empty=[] if shares is None or not shares["counted"] else shares["empty"],
         accuracy=_accuracy(task, answers) if known and task.truth_known else None,  # type: ignore[union-attr, arg-type]
+        forecast=find_forecast(model),
     )
 
 
@@ -158,6 +157,10 @@ def _numbers(model: Any, task: Task | None, answers: Array | None) -> list[tuple
         pairs.append((percent(float(answers.max(axis=1).mean())), "mean probability of the label"))
     if task is not None and answers is not None and task.truth_known:
         pairs.append((percent(_accuracy(task, answers)), "per-class accuracy (the true labels are known)"))
+    forecast = find_forecast(model)
+    if forecast is not None:
+        said = f"forecast for unseen classes (chance: {percent(forecast.chance)})"
+        pairs.append((percent(forecast.accuracy), said))
     return pairs
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from superproto.estimator.forecast import Forecast
 from superproto.hpl.user_warnings import LOST
 from superproto.reporting.charts.frame import percent
 from superproto.samples.chunks import Array
@@ -35,6 +36,7 @@ class Findings(NamedTuple):
     absent: Sequence[str]
     empty: Sequence[str]
     accuracy: float | None
+    forecast: Forecast | None = None
 
 
 def say_verdict(found: Findings) -> list[str]:
@@ -42,6 +44,11 @@ def say_verdict(found: Findings) -> list[str]:
     said = [_overall(found)]
     if found.accuracy is not None:
         said.append(f"The true labels are known here: {percent(found.accuracy)} per-class accuracy.")
+    if found.forecast is not None:
+        said.append(
+            f"Forecast: {percent(found.forecast.accuracy)} per-class accuracy on unseen classes (chance: "
+            f"{percent(found.forecast.chance)}), measured on seen classes that were labeled as if they were unseen."
+        )
     if found.unmatched:
         said.append(
             f"The description matches no cluster of samples for {_listed(found.unmatched)}: "
@@ -74,20 +81,17 @@ def _overall(found: Findings) -> str:
 
 
 def next_steps(found: Findings, model: str, pack: str | None, setting: str, tuned: bool) -> list[NextStep]:
-    """What to do, the most useful first. ``model`` and ``pack`` are the files, as they stand in commands."""
+    """What to do, the most useful first. ``model`` and ``pack`` are the files, as they stand in commands.
+
+    Samples without a pack are those of a folder of pictures.
+    """
     general = " --setting gzsl" if setting == "gzsl" else ""
-    if pack is None:
+    if found.uncertainty is None:
         return [NextStep("See the samples too.", f"superproto report {model} --pack PACK{general}")]
     steps = []
-    if found.uncertainty is not None and len(found.uncertainty):
+    if len(found.uncertainty):
         worst = [found.ids[i] for i in np.argsort(-found.uncertainty, kind="stable")[:_NAMED].tolist()]
-        steps += [
-            NextStep(f"Check the most uncertain samples first: {', '.join(worst)}."),
-            NextStep(
-                "Write all labels to a table, the most uncertain first.",
-                f"superproto predict {model} {pack} -o predicted.csv --doubtful-first",
-            ),
-        ]
+        steps += [NextStep(f"Check the most uncertain samples first: {', '.join(worst)}."), _overview(model, pack)]
     doubted = list(dict.fromkeys([*found.unmatched, *found.empty]))
     if doubted:
         steps.append(
@@ -95,13 +99,13 @@ def next_steps(found: Findings, model: str, pack: str | None, setting: str, tune
         )
     if found.absent:
         steps.append(NextStep(f"If {_listed(found.absent)} cannot occur, leave them out of the table of classes."))
-    if found.accuracy is None:
+    if found.accuracy is None and pack is not None:
         steps.append(
             NextStep(
                 "A few labels help most: write those that you corrected into the table of labels, pack and fit again."
             )
         )
-    if not tuned:
+    if not tuned and pack is not None:
         steps.append(
             NextStep(
                 "See whether other parameters do better on held-out classes.",
@@ -111,12 +115,31 @@ def next_steps(found: Findings, model: str, pack: str | None, setting: str, tune
     return steps
 
 
+def _overview(model: str, pack: str | None) -> NextStep:
+    """How to see all labels and to correct them."""
+    if pack is None:
+        return NextStep(
+            "A few answers help most: answer questions about the pictures on a page in the browser, and refit there.",
+            "superproto explore PHOTOS",
+        )
+    return NextStep(
+        "Write all labels to a table, the most uncertain first.",
+        f"superproto predict {model} {pack} -o predicted.csv --doubtful-first",
+    )
+
+
 def find_unmatched(model: Any, names: Sequence[str]) -> list[str]:
     """Unseen candidates whose description matches no cluster, the most uncertain first."""
     doubt = np.asarray(getattr(model, "class_doubt_", np.zeros(len(names))))
     described = np.flatnonzero(np.asarray(model.allowed_) & ~np.asarray(model.seen_classes_))
     order = described[np.argsort(-doubt[described], kind="stable")]
     return [names[c] for c in order.tolist() if doubt[c] > LOST]
+
+
+def find_forecast(model: Any) -> Forecast | None:
+    """The model's forecast for unseen classes; None where it has none."""
+    found = getattr(model, "forecast_", None)
+    return found if isinstance(found, Forecast) and np.isfinite(found.accuracy) else None
 
 
 def find_absent(model: Any, names: Sequence[str]) -> list[str]:
