@@ -165,7 +165,7 @@ def test_next_steps_for_a_folder_of_pictures_need_no_pack() -> None:
 
 def test_the_page_has_a_forecast_where_enough_classes_are_seen(pack: Path) -> None:
     task = load(pack)
-    model = HPL().fit(task.X, task.y, semantics=task.semantics, class_names=task.class_names)
+    model = HPL().fit(task.X, task.y, semantics=task.semantics)
     assert np.isfinite(model.forecast_.accuracy)
     assert "Forecast: " in build_report(model, task).render()
     model.forecast_ = NO_FORECAST
