@@ -111,8 +111,11 @@ def pack_arrays(
     )
 
 
-def read_classes(path: PathLike, *, several: str = "average") -> Classes:
-    """Class descriptions from a CSV (name first, then numbers; a line of attribute names is known), JSON or .npz."""
+def read_classes(path: PathLike, *, several: str = "average", missing: bool = False) -> Classes:
+    """Class descriptions from a CSV (name first, then numbers; a line of attribute names is known), JSON or .npz.
+
+    ``missing``: whether a number may be missing, which is NaN; otherwise that is an error.
+    """
     if several not in ("average", "keep"):
         raise UserError(f"several={several!r} is not known. Give 'average' or 'keep'.")
     path = existing_file(path)
@@ -130,7 +133,7 @@ def read_classes(path: PathLike, *, several: str = "average") -> Classes:
     for name, vector in rows:
         if len(vector) != width or not width:
             raise UserError(f"{path}: class '{name}' has {len(vector)} numbers, '{rows[0][0]}' has {width}.")
-        if not np.isfinite(vector).all():
+        if np.isinf(vector).any() or (np.isnan(vector).any() and not missing):
             raise UserError(f"{path}: class '{name}' has NaN or infinity. Drop the class, or fill it in.")
         if not name.strip():
             raise UserError(f"{path}: a class has no name. Give each class one; an empty label means: to be labeled.")

@@ -165,7 +165,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _attributes(path: Path) -> DescribedClasses:
-    found = read_classes(path)
+    found = read_classes(path, missing=True)
     names, semantics, attributes = found.names, np.array(found.semantics, dtype=float), found.attributes
     missing = np.isnan(semantics)
     notes: list[str] = []
