@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from superproto import HPL
@@ -13,7 +14,7 @@ from superproto.estimator.validation import check_problem
 from superproto.hpl.composition import build_objective
 from superproto.hpl.fit_data import FitData
 from superproto.hpl.parameters import check_parameters
-from superproto.hpl.pool_diagnosis import diagnose_pool
+from superproto.hpl.pool_diagnosis import measure_evenness
 from superproto.hpl.seen_classes import SeenClasses
 from superproto.hpl.start import first_state
 from superproto.hpl.weights import choose_weights
@@ -27,10 +28,12 @@ def read_task() -> Callable[..., SimpleNamespace]:
 
     def read(task: Any, **parameters: Any) -> SimpleNamespace:
         problem = check_problem(task.y, task.semantics, candidates=task.candidates)
-        params = check_parameters(HPL(**parameters), problem, parameters.get("init", "means"))
+        params = check_parameters(
+            HPL(**parameters), problem, parameters.get("init", "means"), np.arange(problem.n_classes)
+        )
         metric = learn_metric(rows_of(task.X), problem.labels, problem.n_classes)
-        data = FitData.of(task.X, problem, metric, center=params.unit)
-        seen = SeenClasses.of(data, params.unit, params.temperature)
+        data = FitData.of(task.X, problem, metric, params.unit, params.constants.label_weight)
+        seen = SeenClasses.of(data, params.unit, params.temperature, params.constants)
         return SimpleNamespace(data=data, seen=seen, params=params)
 
     return read
@@ -38,13 +41,13 @@ def read_task() -> Callable[..., SimpleNamespace]:
 
 @pytest.fixture(scope="session")
 def diagnose(read_task: Callable[..., SimpleNamespace]) -> Callable[..., SimpleNamespace]:
-    """``diagnose(task, **parameters)``: the same, with the diagnosis of the pool and the weights."""
+    """``diagnose(task, **parameters)``: the same, with the evenness of the pool and the weights."""
 
     def measure(task: Any, **parameters: Any) -> SimpleNamespace:
         found = read_task(task, **parameters)
         params = found.params
-        found.pool = diagnose_pool(found.data, found.seen, params.soft, params.estimates_prior, 0)
-        found.weights = choose_weights(found.data, found.seen, found.pool, params)
+        found.evenness = measure_evenness(found.data, found.seen, params.soft, 0)
+        found.weights = choose_weights(found.data, found.seen, found.evenness, params)
         return found
 
     return measure
@@ -57,9 +60,7 @@ def compose(diagnose: Callable[..., SimpleNamespace]) -> Callable[..., SimpleNam
     def build(task: Any, **parameters: Any) -> SimpleNamespace:
         found = diagnose(task, **parameters)
         found.fresh = first_state(found.data, found.seen.predicted, found.params)
-        found.objective, found.start = build_objective(
-            found.data, found.seen, found.fresh, found.pool, found.weights, found.params
-        )
+        found.objective, found.start = build_objective(found.data, found.seen, found.fresh, found.weights, found.params)
         return found
 
     return build

@@ -11,7 +11,6 @@ from superproto import HPL, Task, UserError, load_model
 from superproto.datasets import make_task
 from superproto.evaluation.rejection import learn_rejection
 from superproto.evaluation.training import fit_task, named_labels
-from superproto.hpl.start import undo
 from superproto.samples.chunks import ArrayRows
 from superproto.samples.whitening import Metric, learn_metric
 
@@ -85,8 +84,9 @@ def test_undoing_a_metric_gives_the_rows_back(n: int) -> None:
     rng = np.random.default_rng(0)
     metric = learn_metric(ArrayRows(rng.normal(size=(n, 40))), rng.integers(4, size=n), 4)
     rows = rng.normal(size=(5, 40))
-    assert np.allclose(undo(metric, metric.forward(rows)), rows)
-    assert undo(Metric(), rows) is rows
+    assert np.allclose(metric.undo(metric.forward(rows)), rows)
+    assert np.allclose(metric.undo(rows) @ rows.T, rows @ metric.undo_transposed(rows).T)
+    assert Metric().undo(rows) is rows
 
 
 def test_models_that_cannot_be_gone_on_from_are_named(task: Task, cold: HPL) -> None:

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from superproto.datasets import make_task
-from superproto.hpl.weights import SMALL_POOL_WEIGHT, UNEVEN_WEIGHT
+from superproto.hpl.constants import Constants
+
+CONSTANTS = Constants()
 
 TASK = make_task(
     n_seen=40, n_unseen=10, n_features=60, n_attributes=20, samples_per_class=60, separation=0.6, attribute_noise=0.3
@@ -17,11 +19,11 @@ TASK = make_task(
 
 def test_descriptions_pull_by_what_they_are_worth_where_candidates_are_missing(diagnose):
     few = diagnose(TASK.with_pool("few-classes", classes=3, seed=1))
-    uneven, e, R = 1 - few.pool.evenness, few.weights.expected, few.seen.compactness
+    uneven, e, R = 1 - few.evenness, few.weights.expected, few.seen.compactness
     s = np.median([p @ q for p, q in zip(few.seen.prototypes, few.seen.left_out)])
     assert uneven > 0
-    worth = UNEVEN_WEIGHT * 0.75 * uneven * s / ((1 - s**2) * R)
-    assert few.weights.minimum == pytest.approx(SMALL_POOL_WEIGHT / (1 + e) ** (3 - uneven) + worth)
+    worth = CONSTANTS.uneven_weight * 0.75 * uneven * s / ((1 - s**2) * R)
+    assert few.weights.minimum == pytest.approx(CONSTANTS.small_pool_weight / (1 + e) ** (3 - uneven) + worth)
 
 
 def test_descriptions_pull_as_usual_where_nothing_is_missing_or_they_say_nothing(diagnose):
@@ -31,7 +33,7 @@ def test_descriptions_pull_as_usual_where_nothing_is_missing_or_they_say_nothing
     known = TASK._select(np.flatnonzero(~TASK.asked))
     for task in (TASK, meaningless, mixed, known):
         found = diagnose(task)
-        usual = SMALL_POOL_WEIGHT / (1 + found.weights.expected) ** (2 + found.pool.evenness)
+        usual = CONSTANTS.small_pool_weight / (1 + found.weights.expected) ** (2 + found.evenness)
         assert found.weights.minimum - usual < 0.02 * found.weights.expected
     assert diagnose(few, alignment_scale=0.0).weights.minimum < diagnose(few).weights.minimum / 2
 

@@ -26,7 +26,7 @@ def test_float32_gives_the_labels_and_objective_of_float64(fitted):
     task, single = fitted
     double = HPL().fit(np.asarray(task.X, dtype=np.float64), task.y, semantics=task.semantics)
     assert np.mean(single.transduction_ == double.transduction_) >= 0.995
-    assert single.objective_[-1] == pytest.approx(double.objective_[-1], rel=1e-4)
+    assert single.objective_[-1] == pytest.approx(double.objective_[-1], rel=1e-3)
 
 
 def test_the_default_is_at_least_as_good_as_k_means_from_the_same_prototypes(fitted):

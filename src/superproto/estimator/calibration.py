@@ -18,13 +18,18 @@ SHARPNESS_ROWS = 20_000
 LEAST_UNCERTAINTY = float(np.finfo(np.float64).tiny)
 
 
-def likeliest_sharpness(scores: Array, own: Array) -> float:
-    """argmax_s of the mean log-probability of the own scores (n,) under softmax(s * scores) (n, m)."""
+def likeliest_sharpness(scores: Array, own: Array, wrong: float = 0.0) -> float:
+    """argmax_s of the mean log-probability of the own scores (n,) under softmax(s * scores) (n, m).
+
+    So many samples with a random label are counted in. Without any, s has no maximum where every label is the likeliest
+    one.
+    """
     spread = float(scores.std()) or 1.0
 
     def loss(log_sharpness: float) -> float:
         sharp = np.exp(log_sharpness) / spread
-        return float(np.mean(logsumexp(scores * sharp, axis=1) - own * sharp))
+        right = (own + wrong / len(own) * scores.mean(axis=1)) * sharp
+        return float(np.mean((1 + wrong / len(own)) * logsumexp(scores * sharp, axis=1) - right))
 
     return float(np.exp(minimize_scalar(loss, bounds=(-3, 7), method="bounded").x) / spread)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,13 @@ def class_order(problem: Problem, by_content: bool) -> Array:
     if not by_content or not problem.described:
         return np.arange(problem.n_classes)
     return np.lexsort(problem.semantics.T[::-1])
+
+
+def prior_in_class_order(prior: Any, order: Array) -> Any:
+    """A user's prior of the classes in this order; anything else as it is."""
+    if prior is None or isinstance(prior, str) or np.shape(prior) != order.shape:
+        return prior
+    return np.asarray(prior)[order]
 
 
 def in_class_order(problem: Problem, order: Array) -> Problem:

@@ -28,7 +28,7 @@ from superproto.hpl.parameters import Parameters, check_parameters, is_unit, wit
 from superproto.hpl.pool_diagnosis import measure_evenness
 from superproto.hpl.refinement import refine
 from superproto.hpl.seen_classes import SeenClasses
-from superproto.hpl.solver import Iteration, Outcome, Schedule, best_start, minimize, progress_callback
+from superproto.hpl.solver import Iteration, Outcome, Schedule, best_start, in_users_order, minimize, progress_callback
 from superproto.hpl.start import first_states, possible_starts
 from superproto.hpl.texts import TEXT_ROWS, TextFit, fit_texts
 from superproto.hpl.uncertainty import Uncertainty, choose_informative, measure_uncertainty, trust_in_labels
@@ -236,7 +236,7 @@ class HPL(ZeroShotEstimator):
         X, problem = self._check(X, y, semantics, class_names)
         order = class_order(problem, is_unit(self))
         task, in_one_space = self._task(X, in_class_order(problem, order))
-        params = check_parameters(self, task, self.init if init is None else init)
+        params = check_parameters(self, task, self.init if init is None else init, order)
         checkpoint = Checkpoint(self.checkpoint, signature(self, params.init))
         texts = self._fit_texts(X, task, params) if in_one_space else None
         self.metric_ = self._metric(X, task) if texts is None or task.seen.any() else texts.metric
@@ -247,11 +247,12 @@ class HPL(ZeroShotEstimator):
         weights = choose_weights(data, seen, evenness, params)
         objective, start = build_objective(data, seen, start, weights, params)
         start = best_start(objective, possible_starts(objective, start, data, weights), self._schedule())
-        outcome = minimize(objective, start, self._schedule(), self._reporter(), checkpoint.keep, checkpoint.progress)
+        reporter = self._reporter(order)
+        outcome = minimize(objective, start, self._schedule(), reporter, checkpoint.keep, checkpoint.progress)
         objective, outcome = refine(objective, outcome, data, seen, fresh, evenness, weights, params, self._refit)
         self._store(objective, outcome, data, evenness, seen.temperature, order)
         left_out = self._left_out_fits(X, task, params)
-        self.forecast_ = NO_FORECAST if left_out is None else left_out.forecast()
+        self.forecast_ = tuple(NO_FORECAST if left_out is None else left_out.forecast())
         trust = trust_in_labels(left_out, None if task.seen.any() else texts)
         found = measure_uncertainty(data, seen, outcome.state, scorer(objective, outcome.state), trust)
         self._store_answers(X, problem, None if found is None else found.in_order(order))
@@ -272,7 +273,7 @@ class HPL(ZeroShotEstimator):
             return None
         rows = unit_rows(rows_at(X, asked[evenly_spread_rows(len(asked), TEXT_ROWS)]).astype(np.float64))
         with span("whiten"):
-            return fit_texts(rows, unit_rows(task.semantics[task.allowed]), self.constants)
+            return fit_texts(rows, unit_rows(task.semantics[task.allowed]), self.constants, not task.seen.any())
 
     def _task(self, X: Any, problem: Problem) -> tuple[Problem, bool]:
         """The problem with hardly labeled classes counted as unseen; whether descriptions live in the feature space."""
@@ -385,8 +386,9 @@ class HPL(ZeroShotEstimator):
             dictionary_sweeps=2 if unit else 20,
         )
 
-    def _reporter(self) -> Callable[[Iteration], None] | None:
-        return progress_callback(self.max_iter, self.callback) if self.verbose else self.callback
+    def _reporter(self, order: Array) -> Callable[[Iteration], None] | None:
+        told = None if self.callback is None else in_users_order(self.callback, order)
+        return progress_callback(self.max_iter, told) if self.verbose else told
 
     def _store(
         self, objective: Objective, outcome: Outcome, data: FitData, evenness: float, temperature: float, order: Array

@@ -11,6 +11,7 @@ import numpy as np
 
 from superproto.errors import UserError
 from superproto.estimator.validation import Problem
+from superproto.hpl.class_order import prior_in_class_order
 from superproto.hpl.constants import Constants
 from superproto.samples.chunks import Array
 
@@ -53,8 +54,8 @@ class Parameters:
     seed: int | None
 
 
-def check_parameters(model: Any, problem: Problem, init: Any) -> Parameters:
-    """The parameters of an HPL, checked, as the solver takes them."""
+def check_parameters(model: Any, problem: Problem, init: Any, order: Array) -> Parameters:
+    """The parameters of an HPL, checked, as the solver takes them; ``order`` (C,) is that of the problem's classes."""
     _check_numbers(model)
     for name, known in _OPTIONS.items():
         value = init if name == "init" else getattr(model, name)
@@ -74,7 +75,7 @@ def check_parameters(model: Any, problem: Problem, init: Any) -> Parameters:
         dictionary_solver=model.dictionary_solver,
         discriminative=float(model.discriminative_weight),
         alignment_scale=model.alignment_scale,
-        prior=model.prior,
+        prior=prior_in_class_order(model.prior, order),
         estimates_prior=isinstance(model.prior, str) and model.prior == "estimated",
         temperature=float(model.temperature),
         constants=constants,

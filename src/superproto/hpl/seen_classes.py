@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy import linalg
+from scipy.special import logsumexp
 
 from superproto.estimator.calibration import likeliest_sharpness
 from superproto.estimator.kernel_ridge import regularized, solve_ridge
@@ -19,6 +20,7 @@ from superproto.samples.chunks import Array
 # Ridge of the prediction of free prototypes, in units of the mean diagonal of the kernel.
 PROTOTYPE_RIDGE = 0.1
 SMALLEST_COMPACTNESS = 1e-6
+KEPT_BIASES = np.linspace(0, 1, 5)
 # Of clusters that do not count: votes are then as good as alone in the assignment.
 SMALLEST_SHARPNESS = 1e-3
 # So many seen classes tell what separates their means from their texts.
@@ -82,10 +84,12 @@ class SeenClasses:
         predicted = normalized(away, data.texts)
         predicted[data.candidates] = found.prototypes
         T = 1 / max(found.sharpness, SMALLEST_SHARPNESS)
+        # Votes that are alone count in full.
+        weight = 1 - (1 - constants.vote_weight) * found.evenness
         return cls(
             prototypes=none, descriptions=data.descriptions[:0], texts=None, predicted=predicted,
             compactness=measure_compactness(data, predicted), temperature=T, ridge=constants.prototype_ridge,
-            votes=text_votes(data.texts, metric, found.length, constants.vote_weight * T * found.scale),
+            votes=text_votes(data.texts, metric, found.length, weight * T * found.scale),
             evenness=found.evenness,
         )  # fmt: skip
 
@@ -145,16 +149,24 @@ def has_gap(data: FitData) -> bool:
 
 
 def votes_of_texts(data: FitData, weight: float) -> Votes:
-    """Votes at the likeliest inverse temperature of seen texts on labeled samples, times a weight."""
+    """Votes at the likeliest inverse temperature of seen texts on labeled samples, times a weight.
+
+    Classes may be biased by what all samples share, <mean, t_j>; the likeliest part of that, 0 to 1, is kept.
+    """
     assert data.texts is not None
     length = float(np.median(data.labeled.lengths()))
     plain = text_votes(data.texts, data.labeled.metric, length, 1.0)
     rows = np.flatnonzero(data.seen[data.labels])
     rows = rows[data.labeled.some(rows).spread(CALIBRATION_ROWS)]
-    scores = data.labeled.some(rows).scores(plain.vectors[data.seen]) + plain.biases[data.seen]
-    own = scores[np.arange(len(rows)), (np.cumsum(data.seen) - 1)[data.labels[rows]]]
-    scale = weight * likeliest_sharpness(scores, own)
-    return Votes(scale * plain.vectors, scale * plain.biases)
+    away = data.labeled.some(rows).scores(plain.vectors[data.seen]).astype(np.float64)
+    columns, found = (np.cumsum(data.seen) - 1)[data.labels[rows]], []
+    for kept in KEPT_BIASES:
+        scores = away + kept * plain.biases[data.seen]
+        own = scores[np.arange(len(rows)), columns]
+        sharp = likeliest_sharpness(scores, own, wrong=1.0)
+        found.append((float(np.mean(sharp * own - logsumexp(sharp * scores, axis=1))), sharp, kept))
+    _, sharp, kept = max(found)
+    return Votes(weight * sharp * plain.vectors, weight * sharp * kept * plain.biases)
 
 
 def text_prototypes(T_known: Array, P_known: Array, T_asked: Array) -> Array:

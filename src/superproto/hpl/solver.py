@@ -40,6 +40,22 @@ class Iteration(NamedTuple):
     state: State
 
 
+def in_users_order(callback: Callable[[Iteration], None], order: Array) -> Callable[[Iteration], None]:
+    """The callback, told of classes as the user numbers them; ``order`` (C,) is that of the fit."""
+    back = np.argsort(order)
+
+    def told(done: Iteration) -> None:
+        state = done.state
+        continuation = state.continuation._replace(self_influence=state.continuation.self_influence[back])
+        turned = state._replace(
+            P=state.P[back], Z=state.Z[back], masses=state.masses[back], sums=state.sums[back],
+            labels=order[state.labels], continuation=continuation,
+        )  # fmt: skip
+        callback(done._replace(state=turned))
+
+    return told
+
+
 class SolverProgress(NamedTuple):
     """Where a minimization stands after an outer iteration, and all it needs to go on from there."""
 

@@ -140,15 +140,18 @@ class _Found(NamedTuple):
         return _balanced(self.sharpness * (U @ self.prototypes.T) + self.scale * (X @ texts.T), relaxation).argmax(1)
 
 
-def fit_texts(X: Array, texts: Array, constants: Constants) -> TextFit:
-    """From unit samples (N, d) and unit texts (n, d) of the candidates; nothing is labeled."""
+def fit_texts(X: Array, texts: Array, constants: Constants, with_stability: bool) -> TextFit:
+    """From unit samples (N, d) and unit texts (n, d) of the candidates; nothing is labeled.
+
+    Stability takes two fits more; without it, it is 1.
+    """
     clusters = _Clusters(X, texts, constants.relaxation, constants.small_pool_weight)
     even, free = clusters.fit(1.0), clusters.fit(0.0, free=True)
     evenness = agreement_of_hypotheses(even.scale, free.scale, constants)
     found = even if evenness == 1 else clusters.fit(evenness)
     return TextFit(
         found.metric, found.prototypes, found.scale, found.sharpness * evenness, evenness, found.length,
-        stability=_stability(clusters, evenness),
+        stability=_stability(clusters, evenness) if with_stability else 1.0,
     )  # fmt: skip
 
 
@@ -174,7 +177,7 @@ def _stability(clusters: _Clusters, evenness: float) -> float:
 def _likeliest(scores: Array, labels: Array) -> float:
     """The inverse temperature at which these labels are the likeliest, from some of the rows."""
     rows = evenly_spread_rows(len(scores), CALIBRATION_ROWS)
-    return likeliest_sharpness(scores[rows], scores[rows, labels[rows]])
+    return likeliest_sharpness(scores[rows], scores[rows, labels[rows]], wrong=1.0)
 
 
 def _balanced(logits: Array, f: float) -> Array:

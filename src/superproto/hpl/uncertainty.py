@@ -44,12 +44,11 @@ class Uncertainty(NamedTuple):
 
 
 def measure_uncertainty(
-    data: FitData, seen: SeenClasses, state: State, score: ScoreFunction, trust: float = 1.0
+    data: FitData, seen: SeenClasses, state: State, score: ScoreFunction, trust: Trust
 ) -> Uncertainty | None:
     """Of a fit's last state; ``score`` gives samples their (N, C) scores. None where the assignment is hard.
 
-    ``trust`` is what the mean confidence is multiplied by: the share of samples whose label fits of halves of the pool
-    agree on, or accuracy / confidence on left-out classes.
+    ``trust`` says how confident labels should be on average.
     """
     if seen.temperature == 0:
         return None
@@ -57,28 +56,39 @@ def measure_uncertainty(
     by_class = np.where(empty & (data.pool is not None), 1.0, 0.0)
     if len(seen.prototypes) < 2:
         sharpness = _sharpness_of_found(data, state, seen.temperature, score)
-        return Uncertainty(_calibrated(data, sharpness, np.full(len(by_class), trust), score), by_class)
+        return Uncertainty(_calibrated(data, sharpness, by_class, trust, score), by_class)
     rows = leave_out(data, seen.prototypes, UNCERTAINTY_ROWS)
     scores = rows.scores()
     sharpness = likeliest_sharpness(scores, scores[np.arange(len(scores)), rows.labeled.classes])
     if data.pool is None:
         return Uncertainty(sharpness, by_class)
     by_class = _uncertainty_of_matching(data, seen, state, empty)
-    return Uncertainty(_calibrated(data, sharpness, trust * (1 - by_class), score), by_class)
+    return Uncertainty(_calibrated(data, sharpness, by_class, trust, score), by_class)
 
 
-def trust_in_labels(left_out: LeftOutFits | None, texts: TextFit | None) -> float:
-    """What the mean confidence is multiplied by: with texts alone, their stability.
+class Trust(NamedTuple):
+    """How confident the labels should be on average: the model's own confidence times ``ratio``.
 
-    Otherwise t = accuracy / confidence on left-out classes. It is pessimistic, because fewer classes teach there, and the
-    model's own confidence is optimistic, because it cannot see its wrong matches: for t < 1 it is their geometric mean.
+    Where an ``accuracy`` is to be expected, it is the geometric mean of both: the first knows the pool, the second the
+    truth.
     """
+
+    ratio: float = 1.0
+    accuracy: float | None = None
+
+    def of(self, confidence: float) -> float:
+        """The mean confidence that is due."""
+        due = self.ratio * confidence
+        return float(min(1.0, due if self.accuracy is None else np.sqrt(due * self.accuracy)))
+
+
+def trust_in_labels(left_out: LeftOutFits | None, texts: TextFit | None) -> Trust:
+    """With texts alone, their stability; else what fits with left-out classes had."""
     if texts is not None:
-        return texts.stability
+        return Trust(texts.stability)
     if left_out is None:
-        return 1.0
-    ratio = left_out.correct / max(left_out.confidence, SMALLEST_CONFIDENCE)
-    return float(max(ratio, np.sqrt(ratio)))
+        return Trust()
+    return Trust(left_out.correct / max(left_out.confidence, SMALLEST_CONFIDENCE), left_out.correct)
 
 
 def matching(fit: Array) -> Array:
@@ -140,8 +150,8 @@ def _without_samples(data: FitData, state: State) -> Array:
     return np.asarray(data.allowed & ~data.seen & (state.masses + data.counts < 0.5))
 
 
-def _calibrated(data: FitData, sharpness: float, trust_in_class: Array, score: ScoreFunction) -> float:
-    """The inverse temperature at which the mean confidence is right: that of a sample times that (C,) of its class.
+def _calibrated(data: FitData, sharpness: float, by_class: Array, trust: Trust, score: ScoreFunction) -> float:
+    """The inverse temperature at which the mean confidence is due: that of samples times that of their classes.
 
     One number for all rows, so that the likeliest class stays the label.
     """
@@ -150,12 +160,12 @@ def _calibrated(data: FitData, sharpness: float, trust_in_class: Array, score: S
         return sharpness
     some = pool.some(pool.spread(CALIBRATION_ROWS))
     scores = np.asarray(score(some), dtype=np.float64)[:, columns]
-    trust = trust_in_class[columns][scores.argmax(axis=1)]
+    certain = 1 - by_class[columns][scores.argmax(axis=1)]
 
     def confidence(sharp: float) -> Array:
         return np.asarray(softmax(sharp * scores, axis=1).max(axis=1))
 
-    due = min(float((confidence(sharpness) * trust).mean()), 1.0)
+    due = trust.of(float((confidence(sharpness) * certain).mean()))
     least = 1e-3 * sharpness
     most = 1e3 * sharpness
     if len(columns) < 2 or float(confidence(most).mean()) <= due:
