@@ -140,7 +140,7 @@ class FVAEGAND2(GenerativeBaseline):
 
     Parameters
     ----------
-    reconstruction_weight : float, default=0.1
+    reconstruction_weight : float, default=1.0
         w_0, weight of the autoencoder.
     critic_weight : float, default=1.0
         w_1, weight of the critic of labeled rows.
@@ -173,7 +173,7 @@ class FVAEGAND2(GenerativeBaseline):
 
     method_key = "f-vaegan-d2"
 
-    reconstruction_weight: float = 0.1
+    reconstruction_weight: float = 1.0
     critic_weight: float = 1.0
     pool_weight: float = 1.0
     penalty_weight: float = 10.0
@@ -181,7 +181,7 @@ class FVAEGAND2(GenerativeBaseline):
     n_latent: int = 64
     n_critic: int = 2
     classifier: str = "nearest-mean"
-    max_iter: int = 1800
+    max_iter: int = 1500
 
     _positive: ClassVar[tuple[str, ...]] = (*GenerativeBaseline._positive, "n_critic", "n_latent")
     _nonnegative: ClassVar[tuple[str, ...]] = (
