@@ -10,7 +10,7 @@ import pytest
 from superproto.baselines.deep.cada_vae import CADAVAE, absolute_error, alignment_loss, warmed_up
 from superproto.baselines.deep.dcn import calibrated_loss
 from superproto.baselines.deep.f_clswgan import generator_loss
-from superproto.baselines.deep.f_vaegan_d2 import FVAEGAND2, class_shares, vaegan_loss
+from superproto.baselines.deep.f_vaegan_d2 import FVAEGAND2, smoothed_shares, vaegan_loss
 from superproto.baselines.deep.ganzrl import augmented_loss
 from superproto.baselines.deep.preser import relation_loss
 from superproto.baselines.deep.qfsl import bias_loss
@@ -145,9 +145,9 @@ def test_f_vaegan_d2_s_generator_hears_the_second_critic_only_where_there_is_a_p
 
 
 def test_f_vaegan_d2_s_shares_lie_between_the_labels_and_equal_ones():
-    shares = class_shares(np.array([4, 4, 4, 7]), np.array([4, 7, 9]))
+    shares = smoothed_shares(np.array([4, 4, 4, 7]), np.array([4, 7, 9]))
     np.testing.assert_allclose(shares, 0.5 / 3 + 0.5 * np.array([0.75, 0.25, 0]))
-    np.testing.assert_allclose(class_shares(np.array([], int), np.array([1, 2])).sum(), 0.5)
+    np.testing.assert_allclose(smoothed_shares(np.array([], int), np.array([1, 2])).sum(), 0.5)
 
 
 def test_f_vaegan_d2_estimates_the_shares_of_an_uneven_pool(torch: Any):

@@ -31,7 +31,7 @@ def vaegan_loss(bound: Any, score: Any, pool_score: Any, weights: tuple[float, f
     return loss if pool_score is None else loss - weights[1] * pool_score.mean()
 
 
-def class_shares(labels: Array, classes: Array) -> Array:
+def smoothed_shares(labels: Array, classes: Array) -> Array:
     """(len(classes),) the mean of the shares of each class among the labels and of equal shares.
 
     Half of the weight stays on equal shares, so that a class that no label names is still drawn.
@@ -115,7 +115,7 @@ class _Run(GeneratingProcess):
             rows = self.generate(self.semantics[labels]).numpy()
         weights, offsets = fit_classifier("nearest-mean", rows, labels, len(self.semantics))
         found = (self.data.pool @ weights.T.astype(np.float32) + offsets.astype(np.float32)).argmax(axis=1)
-        return torch.from_numpy(class_shares(found, self.drawn).astype(np.float32))
+        return torch.from_numpy(smoothed_shares(found, self.drawn).astype(np.float32))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
