@@ -82,11 +82,10 @@ def _ranking_row(leaderboard: Leaderboard, columns: Sequence[Column], method: st
     cells = [leaderboard.cells[column][method] for column in columns]
     name = TableCell((card.name,), hover=card.reference)
     row: list[Content] = [Text(method, "code"), name, str(card.year or "–"), leaderboard.plan.titles[method]]
-    row += [choice_text(cells), *map(_cell, cells), mean_text([None if c.missing else c.score for c in cells])]
+    row += [choice_text(cells), *map(_cell, cells), mean_score(cells)]
     if any(column.setting == "gzsl" for column in columns):
-        calibrated = [cell.calibrated[-1] if cell.calibrated else None for cell in cells]
-        row += ["–" if h is None else f"{100 * h:.1f}" for h in calibrated]
-        row.append(mean_text(calibrated))
+        row += [f"{100 * cell.calibrated[-1]:.1f}" if cell.calibrated else "–" for cell in cells]
+        row.append(mean_calibrated(cells))
     return row
 
 
@@ -94,6 +93,16 @@ def choice_text(cells: Sequence[Cell]) -> str:
     """Whether the parameters of a row were tuned on validation classes, or are defaults."""
     tuned = {cell.tuned for cell in cells if not cell.missing}
     return {(): "–", (True,): "tuned", (False,): "defaults"}.get(tuple(tuned), "tuned in part")
+
+
+def mean_score(cells: Sequence[Cell]) -> str:
+    """The mean of a row's headlines, as `mean_text` writes it."""
+    return mean_text([None if cell.missing else cell.score for cell in cells])
+
+
+def mean_calibrated(cells: Sequence[Cell]) -> str:
+    """The mean of a row's H after calibrated stacking, as `mean_text` writes it."""
+    return mean_text([cell.calibrated[-1] if cell.calibrated else None for cell in cells])
 
 
 def mean_text(scores: Sequence[float | None]) -> str:
