@@ -136,7 +136,7 @@ class FVAEGAND2(GenerativeBaseline):
     The paper has 4,096 hidden units, features of 2,048 numbers and a softmax. The defaults here are for two CPU cores.
 
     Reference: Xian, Sharma, Schiele and Akata, "f-VAEGAN-D2: a feature generating framework for any-shot learning",
-    CVPR 2019. Published (ResNet-101, proposed split, transductive): CUB 71.1, SUN 70.1, AWA2 89.8, FLO 89.1.
+    CVPR 2019. Published (ResNet-101, proposed split, transductive): CUB 71.1.
 
     Parameters
     ----------
