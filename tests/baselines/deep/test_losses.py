@@ -138,6 +138,16 @@ def test_cada_vae_s_whole_loss_by_hand(torch: Any):
     assert float(run._loss(1.0).detach()) == pytest.approx((1 + 3) * (6 + 1), rel=1e-4)
 
 
+def test_cada_vae_s_classifier_gets_as_many_latent_vectors_of_each_seen_class(torch: Any):
+    """Half as many as of an unseen class, whether a class has many rows or a single one."""
+    rows, labels = torch.randn(30, 3).numpy(), np.array([0] * 29 + [1])
+    seen = np.array([True, True, False])
+    data = TrainingData(rows, labels, rows[:0], np.eye(3, dtype=np.float32), seen, ~seen)
+    latent, drawn = CADAVAE(n_hidden=4, n_latent=2, n_synthetic=20)._begin(data).real()
+    assert latent.shape == (20, 2)
+    assert np.bincount(drawn).tolist() == [10, 10]
+
+
 def test_f_vaegan_d2_s_generator_hears_the_second_critic_only_where_there_is_a_pool(torch: Any):
     bound, score, pool = torch.tensor(2.0), torch.tensor([[1.0], [3.0]]), torch.tensor([[10.0]])
     assert float(vaegan_loss(bound, score, None, (0.5, 7.0))) == pytest.approx(2 - 0.5 * 2)

@@ -43,13 +43,13 @@ class GeneratingProcess(Process):
         index = import_torch().randint(len(self.rows), (self.batch_size,))
         return self.rows[index], self.semantics[self.labels[index]], self.labels[index]
 
-    def real(self) -> Array:
-        """(n, r) the labeled rows in the space in which the classifier learns: their features, unless overridden."""
-        return self.data.rows
+    def real(self) -> tuple[Array, Array]:
+        """What the classifier learns the seen classes from, and its labels: the labeled rows, unless overridden."""
+        return self.data.rows, self.data.labels
 
     def learned(self) -> dict[str, Any]:
         """Weights (C, r) and offsets (C,) of a linear classifier of real seen and generated unseen features."""
-        rows, labels = self.real(), self.data.labels
+        rows, labels = self.real()
         unseen = np.flatnonzero(self.data.unseen)
         if len(unseen):
             made = np.repeat(unseen, self.n_synthetic)
