@@ -193,7 +193,10 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
     def _check_texts_without_labels(self, problem: Problem) -> None:
         """Where no sample is labeled, descriptions must be comparable with features."""
         if not self._takes_texts():
-            raise UserError("No sample is labeled: every class of y is unseen. Label samples of at least one class.")
+            raise UserError(
+                f"No sample is labeled: every class of y is unseen, but {type(self).__name__} learns from labeled "
+                "samples. Label samples of at least one class, or compare samples with texts by HPL or 'transclip'."
+            )
         if not self._is_shared(problem):
             raise UserError(
                 f"No sample is labeled, and descriptions of {problem.semantics.shape[1]} numbers cannot be compared "

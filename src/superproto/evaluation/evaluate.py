@@ -57,7 +57,7 @@ class Evaluation:
     seconds : what the method took to learn and answer: read + passes + whiten + fit + predict of the breakdown.
     breakdown : seconds by station.
     notes : what the method warned about.
-    answers : (n,) classes, as `task.expected`; model : the fitted estimator.
+    answers : (n,) classes, as `task.expected`; class_scores : (n, C) their scores; model : the fitted estimator.
     """
 
     task: Task
@@ -69,6 +69,7 @@ class Evaluation:
     breakdown: dict[str, float]
     notes: tuple[str, ...]
     answers: Array = field(repr=False)
+    class_scores: Array = field(repr=False)
     model: Any = field(repr=False)
 
     @property
@@ -118,6 +119,7 @@ def evaluate(
         breakdown=seconds,
         notes=_sentences(warned),
         answers=answers.labels,
+        class_scores=answers.scores,
         model=model,
     )
 

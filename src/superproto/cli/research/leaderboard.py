@@ -155,16 +155,16 @@ def _write(leaderboard: Leaderboard, path: Path, open_page: bool) -> None:
 
 
 def _show(leaderboard: Leaderboard) -> None:
-    from superproto.experiments.leaderboard.views import LEVEL, cell_text, title_of
+    from superproto.experiments.leaderboard.views import LEVEL, cell_text, mean_calibrated, mean_score, title_of
 
     for setting, features in leaderboard.kinds():
         columns = leaderboard.columns(setting, features)
+        extra = ["mean", *(["mean H calibrated"] if setting == "gzsl" else [])]
         rows = []
         for method in leaderboard.ranked(setting, features):
             cells = [leaderboard.cells[column][method] for column in columns]
             texts = [f"{cell_text(c)}{' *' if c.best else f' {LEVEL}' if c.level else ''}" for c in cells]
-            rows.append([method, *texts])
-        terminal.show_table(
-            ["method", *(column.data.title for column in columns)], rows, title=title_of(setting, features)
-        )
+            rows.append([method, *texts, *[mean_score(cells), mean_calibrated(cells)][: len(extra)]])
+        heading = ["method", *(column.data.title for column in columns), *extra]
+        terminal.show_table(heading, rows, title=title_of(setting, features))
     terminal.show(f"* best of its column; {LEVEL} cannot be told from the best (paired bootstrap, 95 %)")
