@@ -17,7 +17,7 @@ from playwright.sync_api import sync_playwright
 
 from explorer.clients import TOKEN, running
 from superproto.datasets import digits
-from superproto.explorer.digits_run import UNSEEN, keep_digits_run
+from superproto.explorer.digits_run import UNSEEN_DIGITS, keep_digits_run
 from superproto.explorer.run import open_run
 from superproto.explorer.session import Session
 
@@ -104,7 +104,7 @@ def visit(browser, server):
 
 def true_name(session, row):
     names = session.run.class_names
-    return names[int(digits(UNSEEN).truth[int(session.ids([row])[0][6:10])])]
+    return names[int(digits(UNSEEN_DIGITS).truth[int(session.ids([row])[0][6:10])])]
 
 
 def answer_by_keyboard(visit, session, count):
@@ -235,8 +235,8 @@ def test_the_map_works_without_webgl(visit, session):
 
 
 def test_markup_in_names_is_shown_as_text(visit, session, browser, server):
-    session.run.class_names[UNSEEN[2]] = "<img src=x onerror=alert(1)>"
-    session.run.class_names[UNSEEN[1]] = "\u202eowt <b>bold</b>"
+    session.run.class_names[UNSEEN_DIGITS[2]] = "<img src=x onerror=alert(1)>"
+    session.run.class_names[UNSEEN_DIGITS[1]] = "\u202eowt <b>bold</b>"
     walk = visit()
     walk.press("c")
     walk.see(".card")

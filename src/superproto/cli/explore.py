@@ -78,7 +78,7 @@ def serve_page(place: Path, port: int = 0, browser: bool = True) -> None:
     """Serve the page of a run until Ctrl-C; one line with the address is printed."""
     session = _session(place)
     try:
-        from superproto.explorer.server import serve
+        from superproto.explorer.server import serve_session
     except ImportError:
         session.close()
         raise UserError("The page needs two packages: pip install 'superproto[pictures]'") from None
@@ -92,7 +92,7 @@ def serve_page(place: Path, port: int = 0, browser: bool = True) -> None:
             webbrowser.open(address)
 
     try:
-        serve(session, port, ready)
+        serve_session(session, port, ready)
     finally:
         session.close()
 

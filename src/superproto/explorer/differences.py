@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superproto.explorer.refit import Labels
+from superproto.explorer.refit import FoundLabels
 from superproto.samples.chunks import Array
 
 
@@ -32,7 +32,7 @@ class Differences(NamedTuple):
     answers: int
 
 
-def compare_labels(before: Labels, after: Labels, knew: Array, knows: Array, asked: Array) -> Differences:
+def compare_labels(before: FoundLabels, after: FoundLabels, knew: Array, knows: Array, asked: Array) -> Differences:
     """What changed between two fits that knew the answers ``knew`` and ``knows``."""
     new_answers = np.flatnonzero(knows != knew)
     rows = np.flatnonzero((before.labels != after.labels) & asked)
@@ -47,5 +47,5 @@ def compare_labels(before: Labels, after: Labels, knew: Array, knows: Array, ask
     return Differences(groups, len(rows), len(new_answers))
 
 
-def _doubts(before: Labels, after: Labels, rows: list[int]) -> tuple[float, float]:
+def _doubts(before: FoundLabels, after: FoundLabels, rows: list[int]) -> tuple[float, float]:
     return float(before.doubt[rows].mean()), float(after.doubt[rows].mean())

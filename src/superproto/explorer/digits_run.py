@@ -14,10 +14,10 @@ from superproto.hpl.estimator import HPL
 _NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _SIDE = 120
 # Descriptions alone give less than half of these their right name, and an answer for each digit mends that.
-UNSEEN = (0, 2, 5, 8, 9)
+UNSEEN_DIGITS = (0, 2, 5, 8, 9)
 
 
-def keep_digits_run(folder: Path, most: int | None = None, unseen: tuple[int, ...] = UNSEEN) -> Path:
+def keep_digits_run(folder: Path, most: int | None = None, unseen: tuple[int, ...] = UNSEEN_DIGITS) -> Path:
     """Write pictures, features and a model of the digits; the folder of the run, made once and then left as it is.
 
     most : pictures of each digit, None: all.

@@ -29,7 +29,7 @@ _COLUMNS = ("id", "label", "doubt", "source")
 _SOURCE = {"open": "model", "skipped": "model", "answered": "person", "none": "none of these", "given": "given"}
 
 
-class Line(NamedTuple):
+class ExportLine(NamedTuple):
     """A sample: id, class name (None: none of these), chance that the label is wrong, and who said it."""
 
     row: int
@@ -47,7 +47,7 @@ class LinkPlan(NamedTuple):
     missing: int
 
 
-def export_lines(session: Session, given: bool = False) -> Iterator[Line]:
+def export_lines(session: Session, given: bool = False) -> Iterator[ExportLine]:
     """The samples that were to be labeled, in order; ``given``: those with a label from the beginning too."""
     names = session.run.class_names
     with session.lock:
@@ -56,7 +56,7 @@ def export_lines(session: Session, given: bool = False) -> Iterator[Line]:
         if given or session.run.asked[row] or answers[row] != NO_ANSWER:
             label = names[labels[row]] if labels[row] >= 0 else None
             source = _SOURCE[STATES[states[row]]]
-            yield Line(row, session.ids([row])[0], label, shown_doubt(session, row), source)
+            yield ExportLine(row, session.ids([row])[0], label, shown_doubt(session, row), source)
 
 
 def export_bytes(session: Session, kind: str) -> bytes:
@@ -134,7 +134,7 @@ def link_into_run(session: Session, dry_run: bool) -> dict[str, Any]:
     return {"links": len(plan.links), "classes": len(plan.classes), "missing": plan.missing, "folder": where}
 
 
-def _csv_line(line: Line) -> str:
+def _csv_line(line: ExportLine) -> str:
     cells = (line.id, line.label or "", f"{line.doubt:.6f}", line.source)
     return ",".join(csv_cell(cell) for cell in cells) + "\n"
 

@@ -10,7 +10,7 @@ import threading
 import numpy as np
 
 from superproto.errors import UserError
-from superproto.explorer.run import Run
+from superproto.explorer.run import OpenRun
 from superproto.files import write_whole
 from superproto.samples.chunks import Array
 
@@ -24,7 +24,7 @@ _STEP = 8192
 class Layout:
     """The map of a run."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: OpenRun) -> None:
         self._run, self._lock = run, threading.Lock()
         self._points: tuple[Array, str] | None = None
         self._sample: tuple[Array, Array] | None = None

@@ -15,7 +15,7 @@ import numpy as np
 from superproto.samples.chunks import Array
 
 CLUSTER, DOUBTFUL, BLIND = "cluster", "doubtful", "blind"
-QUESTIONS = (CLUSTER, DOUBTFUL, BLIND)
+QUESTION_KINDS = (CLUSTER, DOUBTFUL, BLIND)
 BLIND_EVERY = 20
 SHOWN = 9
 # Doubt up to which a label is called sure, and how many answers the model's own doubt is worth.

@@ -16,7 +16,7 @@ from scipy.optimize import linear_sum_assignment
 
 from superproto.baselines.registry import load_model
 from superproto.errors import UserError
-from superproto.explorer.run import MODEL, Run
+from superproto.explorer.run import MODEL, OpenRun
 from superproto.hpl.estimator import HPL
 from superproto.samples.chunks import Array
 from superproto.samples.readers import as_rows
@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS fit_log (seq INTEGER PRIMARY KEY AUTOINCREMENT, at RE
 """
 
 
-class FitRecord(NamedTuple):
+class RunFit(NamedTuple):
     """A model of the run: its file, the model before it, and the newest event that it knows."""
 
     number: int
@@ -43,7 +43,7 @@ class FitRecord(NamedTuple):
     seq: int
 
 
-class Labels(NamedTuple):
+class FoundLabels(NamedTuple):
     """What a model says: (N,) classes, -2 where none fits; (N,) doubt; (C,) doubt of the classes; (C,) missing ones."""
 
     labels: Array
@@ -55,28 +55,28 @@ class Labels(NamedTuple):
 class FitStore:
     """The models of a run and which of them counts. The first one is what the run began with."""
 
-    def __init__(self, database: sqlite3.Connection, run: Run) -> None:
+    def __init__(self, database: sqlite3.Connection, run: OpenRun) -> None:
         self._database, self._run = database, run
         database.executescript(_TABLES)
 
-    def current(self) -> FitRecord:
+    def current(self) -> RunFit:
         """The model that counts."""
         query = "SELECT fit FROM fit_log WHERE signature = ? ORDER BY seq DESC LIMIT 1"
         found = self._database.execute(query, (self._run.signature,)).fetchone()
         return self.record(0 if found is None else found[0])
 
-    def record(self, number: int) -> FitRecord:
+    def record(self, number: int) -> RunFit:
         """The model of this number; the first where a file is gone."""
         query = "SELECT number, file, parent, seq FROM fits WHERE number = ? AND signature = ?"
         found = self._database.execute(query, (number, self._run.signature)).fetchone()
         if found is None or not (self._run.folder / found[1]).is_file():
-            return FitRecord(0, MODEL, None, 0)
-        return FitRecord(*found)
+            return RunFit(0, MODEL, None, 0)
+        return RunFit(*found)
 
-    def add(self, model: Any, parent: int, seq: int) -> FitRecord:
+    def add(self, model: Any, parent: int, seq: int) -> RunFit:
         """Keep a new model; from now on it counts."""
         [(last,)] = self._database.execute("SELECT COALESCE(MAX(number), 0) FROM fits")
-        record = FitRecord(last + 1, f"fit-{last + 1}.safetensors", parent, seq)
+        record = RunFit(last + 1, f"fit-{last + 1}.safetensors", parent, seq)
         model.save(self._run.folder / record.file)
         at, signature = time.time(), self._run.signature
         self._database.execute("BEGIN IMMEDIATE")
@@ -87,7 +87,7 @@ class FitStore:
         self._database.execute("COMMIT")
         return record
 
-    def choose(self, number: int) -> FitRecord:
+    def choose(self, number: int) -> RunFit:
         """From now on this model counts."""
         self._log(number)
         return self.record(number)
@@ -105,7 +105,7 @@ def open_model(path: Path) -> Any:
     return model
 
 
-def labels_of(model: Any, run: Run, answers: Array) -> Labels:
+def labels_of(model: Any, run: OpenRun, answers: Array) -> FoundLabels:
     """What a model says about the run's samples. ``answers`` (N,) are those that it was fitted with."""
     number = {str(name): row for row, name in enumerate(run.class_names)}
     used = getattr(model, "fitted_rows_", np.arange(len(run.given)))
@@ -116,11 +116,11 @@ def labels_of(model: Any, run: Run, answers: Array) -> Labels:
     labels[used] = np.array([number[str(name)] for name in names], dtype=np.int32)[rows]
     doubt = np.zeros(len(labels), dtype=np.float32)
     doubt[used] = model.doubt_
-    return Labels(labels, doubt, np.asarray(model.class_doubt_), np.asarray(model.missing_, dtype=bool))
+    return FoundLabels(labels, doubt, np.asarray(model.class_doubt_), np.asarray(model.missing_, dtype=bool))
 
 
 def fit_with_answers(
-    run: Run, model: Any, found: Array, answers: Array, progress: Callable[[int, int], None] | None = None
+    run: OpenRun, model: Any, found: Array, answers: Array, progress: Callable[[int, int], None] | None = None
 ) -> tuple[Any, list[str]]:
     """The model fitted again from where it ended, and its warnings. Answers count as labels.
 
@@ -145,7 +145,7 @@ def fit_with_answers(
     return new, [str(line.message) for line in said]
 
 
-def surplus_answers(run: Run, model: Any, found: Array, answers: Array) -> Array:
+def surplus_answers(run: OpenRun, model: Any, found: Array, answers: Array) -> Array:
     """(N,) answers that hold but teach nothing: of a class without examples, all but the most typical ones.
 
     The model takes a class with more labels for a seen one, whose prototype is the mean of its labels. Answers about
@@ -190,7 +190,7 @@ def _unit(rows: Array) -> Array:
     return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))
 
 
-def _candidates(run: Run, answers: Array) -> Any:
+def _candidates(run: OpenRun, answers: Array) -> Any:
     """What a sample without an answer may be: the classes of the beginning, and those that a person named."""
     if run.candidates == "all":
         return "all"
@@ -199,7 +199,7 @@ def _candidates(run: Run, answers: Array) -> Any:
     return [name for name, there in zip(run.class_names, possible) if there]
 
 
-def _rows(run: Run, used: Array) -> Any:
+def _rows(run: OpenRun, used: Array) -> Any:
     if run.X.shape[0] * run.X.shape[1] * 4 > _IN_MEMORY:
         rows: Any = as_rows(run.X)
         return rows if used.all() else rows.select(np.flatnonzero(used))

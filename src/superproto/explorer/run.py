@@ -60,7 +60,7 @@ class RunContent:
 
 
 @dataclass(frozen=True)
-class Run:
+class OpenRun:
     """A run that is opened: arrays in memory or mapped, texts of samples in the database."""
 
     folder: Path
@@ -151,7 +151,7 @@ def keep_run(folder: Path, content: RunContent) -> bool:
         database.close()
 
 
-def open_run(place: PathLike) -> Run:
+def open_run(place: PathLike) -> OpenRun:
     """The run in a folder, or in `.superproto` in a folder of pictures; nobody else may open it meanwhile."""
     folder = _run_folder(Path(place))
     try:
@@ -197,7 +197,7 @@ def _run_folder(place: Path) -> Path:
     )
 
 
-def _read_run(folder: Path, lock: IO[str]) -> Run:
+def _read_run(folder: Path, lock: IO[str]) -> OpenRun:
     database = open_database(folder)
     try:
         settings = read_settings(database)
@@ -211,7 +211,7 @@ def _read_run(folder: Path, lock: IO[str]) -> Run:
     if len(X) != len(given) or len(semantics) != len(classes):
         raise UserError(f"{folder} does not hold together: {len(X)} rows of features, {len(given)} samples.")
     photos = settings.get("photos")
-    return Run(
+    return OpenRun(
         folder=folder, name=settings["name"], signature=settings["signature"], candidates=settings["candidates"],
         photos=None if photos is None else Path(photos), class_names=[name for name, _ in classes],
         descriptions=[text or "" for _, text in classes], attributes=settings["attributes"],

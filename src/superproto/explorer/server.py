@@ -84,7 +84,7 @@ def make_server(session: Session, listening: socket.socket, token: str) -> Any:
     return uvicorn.Server(config)
 
 
-def serve(session: Session, port: int = 0, ready: Callable[[str], None] | None = None) -> None:
+def serve_session(session: Session, port: int = 0, ready: Callable[[str], None] | None = None) -> None:
     """Answer until the process is interrupted; ``ready`` is called with the address, once it can be opened."""
     listening, token = open_socket(port), secrets.token_urlsafe(24)
     server = make_server(session, listening, token)

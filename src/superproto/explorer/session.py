@@ -14,7 +14,7 @@ from superproto.explorer.differences import Differences, compare_labels
 from superproto.explorer.layout import Layout
 from superproto.explorer.questions import (
     BLIND,
-    QUESTIONS,
+    QUESTION_KINDS,
     Check,
     ErrorEstimate,
     PoolView,
@@ -26,23 +26,23 @@ from superproto.explorer.refit import (
     NO_ANSWER,
     NONE_OF_THESE,
     FitStore,
-    Labels,
+    FoundLabels,
     Refitter,
     fit_with_answers,
     labels_of,
     open_model,
 )
-from superproto.explorer.run import Run, open_database
+from superproto.explorer.run import OpenRun, open_database
 from superproto.samples.chunks import Array
 
 MOST_AT_ONE_STROKE = 500
-_SOURCES = (*QUESTIONS, "grid", "map", "classes", "changes", None)
+_SOURCES = (*QUESTION_KINDS, "grid", "map", "classes", "changes", None)
 
 
 class Session:
     """What the page and the exports ask. Every method may be called from any thread."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: OpenRun) -> None:
         self.run, self.lock = run, threading.RLock()
         self._database = open_database(run.folder)
         self.log, self.fits = ev.EventLog(self._database), FitStore(self._database, run)
@@ -204,7 +204,7 @@ class Session:
         for key in skipped:
             self.skipped[self._rows_of(key)] = True
         counted = ev.counted(events)
-        self.n_questions = len({event.batch for event in counted if event.question in QUESTIONS})
+        self.n_questions = len({event.batch for event in counted if event.question in QUESTION_KINDS})
         self.checks = [(event.fit or 0, _check(event)) for event in counted if _is_check(event)]
         self.version += 1
 
@@ -219,7 +219,7 @@ class Session:
                 self.skipped[rows] = False
             if _is_check(event):
                 self.checks.append((event.fit or 0, _check(event)))
-        self.n_questions += bool(events) and events[0].question in QUESTIONS
+        self.n_questions += bool(events) and events[0].question in QUESTION_KINDS
         self.version += 1
 
     def _as_rows(self, state: dict[str, ev.Said]) -> Array:
@@ -241,9 +241,9 @@ class Session:
 
     def _adopt(self, number: int, model: Any, answers: Array) -> None:
         self.record = self.fits.record(number)
-        self.found: Labels = labels_of(model, self.run, answers)
+        self.found: FoundLabels = labels_of(model, self.run, answers)
         self.model, self.fitted_answers = _light(model), answers
-        self._before: tuple[Labels, Array] | None = None
+        self._before: tuple[FoundLabels, Array] | None = None
         if self.record.parent is not None:
             before = self.fits.record(self.record.parent)
             known = self._answers_at(before.seq)
@@ -253,7 +253,9 @@ class Session:
 
 def _is_check(event: ev.Event) -> bool:
     """Whether an event tells if a label of the model was right: the first answer to a question, one sample."""
-    return event.question in QUESTIONS and event.kind != ev.SKIP and event.doubt is not None and event.old is not None
+    return (
+        event.question in QUESTION_KINDS and event.kind != ev.SKIP and event.doubt is not None and event.old is not None
+    )
 
 
 def _check(event: ev.Event) -> Check:

@@ -145,7 +145,7 @@ class HPL(ZeroShotEstimator):
     evenness_ : float
         0 to 1: how far the pool looked as if it held all candidates, none far larger than the others. Below 1 their
         sizes are not held to be equal, and descriptions pull more.
-    forecast_ : tuple of two floats
+    forecast_ : named tuple (accuracy, chance)
         Per-class accuracy to expect on the unseen classes, from seen classes that were left out and labeled as if
         they were unseen, and that of guessing. NaN where fewer than four classes are seen.
     classes_ : array of shape (C,)
@@ -252,7 +252,7 @@ class HPL(ZeroShotEstimator):
         objective, outcome = refine(objective, outcome, data, seen, fresh, evenness, weights, params, self._refit)
         self._store(objective, outcome, data, evenness, seen.temperature, order)
         left_out = self._left_out_fits(X, task, params)
-        self.forecast_ = tuple(NO_FORECAST if left_out is None else left_out.forecast())
+        self.forecast_ = NO_FORECAST if left_out is None else left_out.forecast()
         trust = trust_in_labels(left_out, None if task.seen.any() else texts)
         found = measure_uncertainty(data, seen, outcome.state, scorer(objective, outcome.state), trust)
         self._store_answers(X, problem, None if found is None else found.in_order(order))

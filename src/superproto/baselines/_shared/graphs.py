@@ -24,7 +24,7 @@ from superproto.samples.kernels import unit_rows
 
 # In any feature of a unit row: preparing it alone or in a batch differs by rounding, far less than this.
 SAME_ROW = 1e-5
-TINY = np.finfo(np.float64).tiny
+_TINY = np.finfo(np.float64).tiny
 
 
 def nearest_neighbors(rows: Array, k: int, queries: Array | None = None) -> tuple[Array, Array]:
@@ -82,7 +82,7 @@ def row_shares(scores: Array) -> Array:
     """Nonnegative scores divided by their row sum; a row of zeros becomes even."""
     scores = np.maximum(scores, 0)
     total = scores.sum(axis=1, keepdims=True)
-    return np.where(total > 0, scores / np.maximum(total, TINY), 1 / scores.shape[1])
+    return np.where(total > 0, scores / np.maximum(total, _TINY), 1 / scores.shape[1])
 
 
 def confident_seeds(scores: Array, n_seeds: int) -> Array:
@@ -149,7 +149,7 @@ class PoolMemory(Baseline):
 
 def log_shares(probabilities: Array) -> Array:
     """log p with a floor, so that a class that got nothing has a finite score."""
-    return np.log(np.maximum(probabilities, TINY))
+    return np.log(np.maximum(probabilities, _TINY))
 
 
 class GraphPropagation(PoolMemory):
