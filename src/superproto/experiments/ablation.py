@@ -19,8 +19,10 @@ from superproto.experiments.plans import SETTINGS, WHOLE, ModelPart, PartsPlan, 
 from superproto.experiments.records import Record
 from superproto.experiments.runner import Run, run_methods
 from superproto.files import PathLike
+from superproto.hpl.constants import Constants, numbers
 
 FOLD_SEED = 1
+TEXT_PACKS = ("text/dtd_clip_vitb32.npz", "text/pets_clip_vitb32.npz")
 
 
 class Finding(NamedTuple):
@@ -40,6 +42,7 @@ def measure_parts(
     *,
     folds: int = 0,
     plan: PartsPlan | None = None,
+    settings: Sequence[str] = SETTINGS,
 ) -> list[Record]:
     """Run what is not recorded in `path` yet, on the data that are in the folder.
 
@@ -49,18 +52,34 @@ def measure_parts(
     there = [Path(folder) / name for name in plan.data if (Path(folder) / name).exists()]
     if not there:
         raise UserError(f"{folder} has none of {', '.join(plan.data)}. Give the folder of the packs with --data.")
-    runs = (run_of(part, task) for task in _tasks(there, folds) for part in (WHOLE, *plan.parts))
+    runs = (run_of(part, task) for task in _tasks(there, folds, settings) for part in (WHOLE, *plan.parts))
     return run_methods(runs, path, on_record=on_record, keep_right=True)
 
 
 def run_of(part: ModelPart, task: Task) -> Run:
     """The default model with this part off."""
-    return Run(task, "hpl", part.params, constants=part.constants)
+    return Run(task, "hpl", part.params, constants=_for_labels(part.constants))
 
 
-def _tasks(files: Iterable[Path], folds: int) -> Iterator[Task]:
+def _for_labels(constants: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the forecast, which changes no label and takes as long as the fit."""
+    return {**constants, "forecast": False}
+
+
+def plan_of_constants() -> PartsPlan:
+    """Every hand-set number of the model at half and at twice its value; 0 becomes 1. Text packs are measured too."""
+    usual = {name: getattr(Constants(), name) for name in numbers()}
+    parts = tuple(
+        ModelPart(f"{name} = {value:g}", constants={name: value}, switches=f"{name} in {numbers()[name]}")
+        for name, now in usual.items()
+        for value in ((now / 2, min(2 * now, 0.99) if name == "relaxation" else 2 * now) if now else (1.0,))
+    )
+    return PartsPlan(data=(*read_parts_plan().data, *TEXT_PACKS), parts=parts)
+
+
+def _tasks(files: Iterable[Path], folds: int, settings: Sequence[str] = SETTINGS) -> Iterator[Task]:
     for file in files:
-        for setting in SETTINGS:
+        for setting in settings:
             task = load(file, setting=setting)
             yield from task.folds(folds, seed=FOLD_SEED) if folds else [task]
 
@@ -92,7 +111,7 @@ def _difference(base: Record, other: Record, name: str) -> Difference:
 
 
 def _asked(part: ModelPart) -> str:
-    return _frozen(parameters_of(make_model("hpl", part.params)), part.constants)
+    return _frozen(parameters_of(make_model("hpl", part.params)), _for_labels(part.constants))
 
 
 def _frozen(params: Mapping[str, Any], constants: Mapping[str, Any]) -> str:

@@ -196,7 +196,9 @@ def _whitened_by_labels(task: Task) -> Task:
 def _fitted(method: str, task: Task, whiten: bool) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = make_model(method, {"whiten": whiten}, candidates=task.candidates)
+        # The forecast changes no label.
+        constants = {"forecast": False} if method == "hpl" else None
+        model = make_model(method, {"whiten": whiten}, candidates=task.candidates, constants=constants)
         return model.fit(task.X, task.y, semantics=task.semantics)
 
 

@@ -27,6 +27,7 @@ class Constants:
     ``least_gain``, ``least_prospect``: what a split must gain to be kept, and must promise to be tried.
     ``doubtful``: coherence below which a candidate seems to be absent.
     ``vote_weight``: weight of the texts' votes in the assignment; 0 leaves them out.
+    ``diagnose``: whether the evenness of the pool is measured; otherwise sizes are taken to be even.
     ``refine``: whether converged fits are refined. ``forecast``: whether left-out seen classes are labeled as if they
     were unseen.
     """
@@ -45,6 +46,7 @@ class Constants:
     least_prospect: float = _number(0.025, "contribution of an average class to the objective")
     doubtful: float = _number(0.1, "lengths of a seen class's mean")
     vote_weight: float = _number(0.5, "votes of one text")
+    diagnose: bool = True
     refine: bool = True
     forecast: bool = True
 

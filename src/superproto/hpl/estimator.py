@@ -243,7 +243,7 @@ class HPL(ZeroShotEstimator):
         data = FitData.of(X, task, self.metric_, params.unit, self.constants.label_weight, in_one_space)
         seen = SeenClasses.of(data, params.unit, params.temperature, self.constants, texts)
         fresh, start = first_states(data, seen.predicted, params)
-        evenness = measure_evenness(data, seen, params.soft, params.seed or 0)
+        evenness = measure_evenness(data, seen, params.soft and self.constants.diagnose, params.seed or 0)
         weights = choose_weights(data, seen, evenness, params)
         objective, start = build_objective(data, seen, start, weights, params)
         start = best_start(objective, possible_starts(objective, start, data, weights), self._schedule())

@@ -24,15 +24,15 @@ LEAST_SEEN = 4
 SMALLEST_DEVIATION = 1e-3
 
 
-def measure_evenness(data: FitData, seen: SeenClasses, soft: bool, seed: int) -> float:
+def measure_evenness(data: FitData, seen: SeenClasses, measurable: bool, seed: int) -> float:
     """0 to 1: how probable it is that class sizes are even.
 
-    1 where nothing can be said: the assignment is hard, seen classes are candidates too, or too few classes are seen.
+    1 where nothing can be said: it is not ``measurable``, seen classes are candidates too, or too few classes are seen.
     """
-    if seen.evenness is not None:
+    if seen.evenness is not None and measurable:
         return seen.evenness
     number, m = len(data.candidates), len(seen.prototypes)
-    if not soft or data.pool is None or data.seen_compete or not data.described or m < LEAST_SEEN or number < 2:
+    if not measurable or data.pool is None or data.seen_compete or not data.described or m < LEAST_SEEN or number < 2:
         return 1.0
     pool, T = data.pool, seen.temperature
     rows = pool.spread(_rows_for(number))

@@ -29,6 +29,9 @@ def ablation_verb(
         int | None,
         typer.Option(metavar="FOLDS", help="Use so many sets of held-out seen classes, not the test classes.", min=2),
     ] = None,
+    constants: Annotated[
+        bool, typer.Option("--constants", help="Halve and double each hand-set number of the model instead.")
+    ] = False,
 ) -> None:
     """Measure what each part of HPL() contributes: switch it off and score the same samples again.
 
@@ -37,11 +40,13 @@ def ablation_verb(
     \b
     Example:  superproto research ablation --data packs -o parts.jsonl
               superproto research ablation --data packs --held-out 3 -o folds.jsonl
+              superproto research ablation --data packs --held-out 2 --constants -o constants.jsonl
     """
-    from superproto.experiments.ablation import findings, held_out_table, measure_parts, table_of
+    from superproto.experiments.ablation import findings, held_out_table, measure_parts, plan_of_constants, table_of
 
     check_output(output)
-    found = findings(measure_parts(data, output, _progress(), folds=held_out or 0))
+    plan = plan_of_constants() if constants else None
+    found = findings(measure_parts(data, output, _progress(), folds=held_out or 0, plan=plan), plan)
     if held_out:
         title = "Points against the whole model, mean over folds (folds in which the part helped)"
         terminal.show_table(*held_out_table(found), title=title)
