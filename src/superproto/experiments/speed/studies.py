@@ -39,9 +39,8 @@ FOUNDATION: dict[str, Any] = {
     "tol": 1e-4,
     "alignment_scale": 0.5,
     "temperature": 0.01,
-    "n_prototypes": 1,
 }
-FOUNDATION_CONSTANTS: dict[str, Any] = {"code_ridge": 0.0, "own_vote": 1.0, "refine": False}
+FOUNDATION_CONSTANTS: dict[str, Any] = {"code_ridge": 0.0, "own_vote": 1.0, "refine": False, "forecast": False}
 _FOUNDATION_PACKS = ("cub_efficientnet_lite0.npz", "flo_efficientnet_lite0.npz")
 
 
