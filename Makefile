@@ -29,6 +29,7 @@ $(VENV)/.lint: pyproject.toml | $(BIN)/python
 $(VENV)/.extras: $(VENV)/.test
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0 array-api-compat || echo "no CPU torch here: its tests will skip"
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,tune,frames,scale,images,pictures]'
+	$(BIN)/pip install --quiet --disable-pip-version-check playwright || echo "no playwright here: the tests in a browser will skip"
 	@touch $@
 
 demo: $(VENV)/.base      ## recognize digits that were never shown; leaves a report to open
@@ -47,7 +48,7 @@ hostile: $(VENV)/.extras ## the long form of the tests with damaged and forged f
 lowest: $(BIN)/python    ## the hostile tests with the lowest versions that pyproject.toml allows
 	$(PYTHON) -m venv $(VENV)/lowest
 	$(VENV)/lowest/bin/pip install --quiet --disable-pip-version-check -r tests/hostile/lowest.txt
-	PYTHONPATH=src $(VENV)/lowest/bin/python -m pytest tests/hostile $(ARGS)
+	PYTHONPATH=$(CURDIR)/src $(VENV)/lowest/bin/python -m pytest tests/hostile $(ARGS)
 
 lint: $(VENV)/.lint      ## formatting, types, layers, generated numbers
 	$(BIN)/ruff check src tests
@@ -56,7 +57,7 @@ lint: $(VENV)/.lint      ## formatting, types, layers, generated numbers
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/superproto research docs --check
 
-bench: $(VENV)/.base     ## timings, as ratios measured in one run
+bench: $(VENV)/.extras   ## timings, as ratios measured in one run
 	$(BIN)/superproto research speed --data $(PACKS) -o benchmarks/speed.jsonl --plot benchmarks/growth.svg
 
 leaderboard: $(VENV)/.extras ## run what the leaderboard lacks, and write its tables (hours; resumes)

@@ -37,7 +37,7 @@ def test_help_has_a_panel_for_each_group(call):
     verbs = {
         "Start": ["demo"],
         "Data": ["pack", "info", "attributes", "embed", "describe"],
-        "Model": ["label", "fit", "predict", "tune", "report"],
+        "Model": ["label", "explore", "export", "fit", "predict", "tune", "report"],
         "Score": ["evaluate", "compare", "methods"],
         "Research": ["research"],
     }
@@ -63,7 +63,7 @@ def test_every_verb_teaches_with_an_example(call):
     complete_app()
     verbs = [[command.name] for command in app.registered_commands]
     verbs += [["research", command.name] for command in research_app.registered_commands]
-    assert len(verbs) == 20
+    assert len(verbs) == 22
     for verb in verbs:
         code, out, _ = call(*verb, "--help")
         assert code == 0

@@ -188,7 +188,17 @@ def test_compare_prepares_the_features_of_all_methods_alike(call, packed):
     _, out, _ = call("compare", packed, "--methods", "kmeans,hpl", "--json", "--features", "raw")
     assert {row["params"]["whiten"] for row in json.loads(out)["results"]} == {False}
     _, out, _ = call("compare", packed, "--methods", "kmeans,eszsl")
-    assert "whitened features" in out
+    assert out.count("whitened") == 2
+
+
+def test_compare_gives_zero_shot_the_features_as_they_are_and_says_so(call, packed):
+    _, out, _ = call("compare", packed, "--methods", "zero-shot,eszsl", "--json")
+    assert [row["params"]["whiten"] for row in json.loads(out)["results"]] == [False, True]
+    _, out, _ = call("compare", packed, "--methods", "zero-shot,eszsl")
+    rows = {line.split()[1]: line.split()[3] for line in out.splitlines() if line.startswith("│")}
+    assert rows == {"zero-shot": "raw", "eszsl": "whitened"}
+    _, out, _ = call("compare", packed, "--methods", "zero-shot,eszsl", "--features", "whitened", "--json")
+    assert [row["params"]["whiten"] for row in json.loads(out)["results"]] == [True, True]
 
 
 MINE = """

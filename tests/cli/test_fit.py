@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 
+import numpy as np
 import pytest
 
 from superproto import HPL, load_model
@@ -78,3 +79,34 @@ def test_predict_on_a_pack_keeps_the_labels_that_are_given_unless_all_are_asked_
     code, _, err = call("predict", model, packed, "-o", table, "--all")
     assert {line.split(",")[1] for line in table.read_text().splitlines()[1:]} <= unseen
     assert "keep the label" not in err
+
+
+def test_pictures_given_as_features_point_to_label(mistake, files, call, packed, tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "a.jpg").write_bytes(b"")
+    model = tmp_path / "m.model"
+    assert call("fit", packed, "-o", model, "-m", "eszsl", "--no-rejection")[0] == 0
+    for given in (tmp_path / "photos", tmp_path / "photos" / "a.jpg"):
+        assert "superproto label" in mistake("predict", model, given, "-o", tmp_path / "l.csv")
+        assert "superproto label" in mistake("fit", given, "-o", tmp_path / "x.model")
+        tables = ("--labels", files / "y.csv", "--classes", files / "classes.csv")
+        assert "superproto label" in mistake("pack", "--features", given, *tables, "-o", tmp_path / "x.npz")
+
+
+def test_a_pack_given_as_a_model_is_called_that(mistake, packed, tmp_path):
+    told = mistake("predict", packed, packed, "-o", tmp_path / "l.csv")
+    assert f"is a pack or an archive, not a model. Fit one with: superproto fit {packed} -o MODEL" in told
+
+
+def test_faults_of_features_name_the_file(mistake, call, packed, tmp_path):
+    model = tmp_path / "m.model"
+    assert call("fit", packed, "-o", model, "-m", "eszsl", "--no-rejection")[0] == 0
+    rows = np.zeros((3, 8))
+    rows[1, 2] = np.nan
+    np.save(tmp_path / "nan.npy", rows)
+    np.save(tmp_path / "wide.npy", np.ones((3, 9)))
+    for name, words in (("nan.npy", "Row 1 has NaN"), ("wide.npy", "9 features, but the model was fitted with 8")):
+        told = mistake("predict", model, tmp_path / name, "-o", tmp_path / "l.csv")
+        assert told.count(str(tmp_path / name)) == 1
+        assert words in told
+        assert not (tmp_path / "l.csv").exists()

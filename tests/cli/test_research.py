@@ -89,8 +89,11 @@ def test_the_paper_is_reproduced_outside_a_checkout_with_its_records(call, mista
     assert {path.name for path in elsewhere.iterdir()} == {"packs", "paper.html", "runs.jsonl"}
 
 
-def test_the_leaderboard_outside_a_checkout_asks_for_records(call, mistake):
-    assert "it has no benchmarks/leaderboard.jsonl. Give --records." in mistake("research", "leaderboard")
+def test_the_leaderboard_outside_a_checkout_is_that_of_the_package_and_runs_ask_for_records(call, mistake):
+    told = mistake("research", "leaderboard", "--run", "--data", "packs")
+    assert "it has no benchmarks/leaderboard.jsonl. Give --records." in told
+    code, out, _ = call("research", "leaderboard", "--setting", "zsl", "--features", "whitened")
+    assert (code, "transclip" in out) == (0, True)
     code, out, _ = call(
         "research",
         "leaderboard",
@@ -130,3 +133,27 @@ def test_pages_are_checked_and_rewritten_where_they_are_named(call, mistake, els
     assert text.endswith("After\n")
     assert call("research", "docs", "--check", *sources)[:2] == (0, "1 pages agree with the records.\n")
     assert call("research", "docs", "--output", page, *sources)[:2] == (0, "Changed: nothing.\n")
+
+
+def test_packs_of_ones_own_are_columns_of_the_leaderboard(call, mistake):
+    task = make_task(n_seen=6, n_unseen=3, n_features=8, n_attributes=5, samples_per_class=8)
+    names = task.class_names.astype(object)
+    split = np.where(task.asked, "test", "train")
+    write_pack("mine.npz", pack_arrays(task.X, names[task.truth], task.semantics, names, split=split))
+    board = ["research", "leaderboard", "--own", "mine.npz"]
+    assert "Give --records FILE" in mistake(*board)
+    run = [*board, "--run", "-m", "eszsl", "-m", "prototypes", "--seeds", 1, "--records", "mine.jsonl"]
+    code, out, _ = call(*run)
+    assert code == 0
+    assert "4 new runs." in out
+    assert "mine" in out
+    assert "eszsl" in out
+    assert "not run" not in out
+    assert "0 new runs." in call(*run)[1]
+    assert "Two packs are called 'mine'" in mistake(*run, "--own", "mine.npz")
+    touch = Path("none.jsonl")
+    touch.touch()
+    assert "No run of mine is recorded. Add --run." in mistake(*board, "--records", touch)
+    unknown = np.where(task.asked, "", names[task.truth])
+    write_pack("open.npz", pack_arrays(task.X, unknown, task.semantics, names))
+    assert "nothing to score" in mistake("research", "leaderboard", "--own", "open.npz", "--records", "o.jsonl")

@@ -19,6 +19,7 @@ from superproto.datasets import (
 )
 from superproto.datasets.packs import write_pack
 from superproto.errors import UserError
+from superproto.estimator.label_table import csv_cell
 
 
 @pytest.fixture
@@ -177,6 +178,9 @@ def test_parquet_columns_and_lists(tmp_path, task):
     ("files", "message"),
     [
         ({"labels.csv": "id,label\n0,class 1\n"}, "has 1 lines, features have 48 rows"),
+        ({"labels.csv": "id,label\n" + "".join(f"{i},\n" for i in [*range(48), 5])}, "the id '5' occurs 2 times"),
+        ({"labels.csv": "file,class\n" + "".join(f"{i},\n" for i in range(48))}, "names columns, call them id,label"),
+        ({"classes.csv": "a,1,nan\nb,1,2\n"}, "classes.csv: class 'a' has NaN or infinity"),
         ({"labels.csv": "id,label\n" + "0,class 1\n" * 48}, "the id '0' occurs 48 times"),
         ({"labels.csv": "id,label\n" + "".join(f"{i},clas 1\n" for i in range(48))}, "Did you mean 'class 1'"),
         ({"labels.csv": "id,label,weight\n0,a,1\n"}, "has the column 'weight'"),
@@ -205,7 +209,7 @@ def test_a_table_with_a_fault_is_refused_and_nothing_is_written(folder, files, m
         ("f.txt", b"1", "ends in '.txt'"),
         ("f.csv", b"", "is empty"),
         ("f.csv", b"1,2\n3\n", "row 2 has 1 cells, the first has 2"),
-        ("f.csv", b"1,2\n3,x\n", "row 2: could not convert"),
+        ("f.csv", b"1,2\n3,x\n", "row 2, column 2 has 'x', which is not a number"),
         ("f.csv", b"1,2\n3,\n", r"1 rows have NaN or infinity \(first: row 1\)"),
         ("f.csv", b"a,b\n", "Give numbers, one row per sample"),
         ("f.json", b"[]", "ends in '.json'"),
@@ -321,3 +325,44 @@ def test_the_note_counts_the_seen_classes_where_no_class_is_unseen(tmp_path):
     pack = pack_arrays(np.eye(6), ["a", "b", "a", "b", "", ""], np.eye(2), ["a", "b"])
     write_pack(tmp_path / "p.npz", pack)
     assert "2 to be labeled among 2 candidates." in " ".join(load(tmp_path / "p.npz").notes)
+
+
+def test_without_an_unseen_class_the_seen_ones_are_counted_as_candidates(task):
+    names = task.class_names.astype(str)
+    labels = np.where(np.arange(len(task.X)) % 2, "", names[task.truth])
+    pack = pack_arrays(task.X, labels, task.semantics, names)
+    notes = " ".join(to_task(pack).notes)
+    assert "among 0 candidates" not in notes
+    assert f"to be labeled among {len(names)} candidates" in notes
+
+
+def test_a_pack_keeps_the_files_of_pictures(folder, task):
+    files = np.array([f"birds/{number}.jpg" for number in range(len(task.X))])
+    np.savez(folder / "x.npz", features=task.X, image_files=files)
+    lines = [f"{name},{task.class_names[c]}" for name, c in zip(files, task.truth)]
+    (folder / "by-file.csv").write_text("id,label\n" + "\n".join(reversed(lines)))
+    make_pack(folder / "x.npz", folder / "by-file.csv", folder / "classes.csv", folder / "own.npz")
+    with np.load(folder / "own.npz") as arrays:
+        assert arrays["image_files"].tolist() == files.tolist()
+        assert arrays["labels"].tolist() == task.truth.tolist()
+
+
+def test_ids_and_files_of_pictures_may_differ(folder, task):
+    ids = np.array([f"s{number}" for number in range(len(task.X))])
+    files = np.array([f"{number}.jpg" for number in range(len(task.X))])
+    np.savez(folder / "x.npz", features=task.X, ids=ids, image_files=files)
+    (folder / "by-id.csv").write_text(
+        "id,label\n" + "\n".join(f"{name}," for name in ids[1:]) + f"\ns0,{task.class_names[0]}"
+    )
+    made = make_pack(folder / "x.npz", folder / "by-id.csv", folder / "classes.csv", folder / "own.npz")
+    assert (made.names_of_samples[0], made.paths[0]) == ("s0", "0.jpg")
+
+
+def test_names_that_were_made_safe_for_a_spreadsheet_are_known_again(folder, task):
+    names = ["-rf.png", "=1+1.png", "@home.png", *(f"{n}.png" for n in range(len(task.X) - 3))]
+    np.savez(folder / "x.npz", features=task.X, ids=np.array(names))
+    written = [f"{csv_cell(name)},{task.class_names[0]},0.9,0.8,{task.class_names[1]}" for name in names]
+    (folder / "predicted.csv").write_text("id,label,probability,margin,runner_up\n" + "\n".join(written))
+    assert written[0].startswith("'-rf.png,")
+    made = make_pack(folder / "x.npz", folder / "predicted.csv", folder / "classes.csv", folder / "own.npz")
+    assert made.ids.tolist() == names

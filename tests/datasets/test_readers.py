@@ -10,6 +10,7 @@ from scipy.io import loadmat, savemat
 
 from superproto.datasets import load, read_splits
 from superproto.datasets.cards import CARDS, differences, recognize
+from superproto.datasets.feature_files import read_features
 from superproto.errors import UserError
 
 
@@ -339,3 +340,18 @@ def test_differences_from_a_card_are_counted():
         "Its trainval part (PS) has 7056 samples; CUB's has 7057.",
     ]
     assert recognize(["zebra", "horse"], 2, 85, 100) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("id,label\na,\nb,whale\n", r"row 3, column 'label' has 'whale', which is not a number. It looks like a table"),
+        ("a,1.5,x\nb,2.5,3\n", r"the first line has numbers \(1.5\) and words \('x'\)"),
+        ("1.5,2\n2.5,x\n", r"row 2, column 2 has 'x', which is not a number. Give a table of features"),
+        ("name\nzebra\nhorse\n", r"one column, of text. Give a table of features"),
+    ],
+)
+def test_a_table_of_something_else_is_no_table_of_features(text, words, tmp_path):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(UserError, match=words):
+        read_features(tmp_path / "t.csv")

@@ -48,6 +48,12 @@ def test_the_pages_with_code_are_found():
     assert {"README.md", "accuracy.md", "choosing.md"} <= {page.name for page in PAGES}
 
 
+@pytest.mark.parametrize("number", range(len(blocks_of(ROOT / "README.md"))))
+def test_each_block_of_the_readme_runs_alone(number, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_block(blocks_of(ROOT / "README.md")[number], f"README.md, block {number + 1}", {"__name__": "page"})
+
+
 def test_readme_s_first_words_come_true(capsys):
     exec(blocks_of(ROOT / "README.md")[0], {})
     said = re.match(r"(\d+)% of (\d+) pictures", capsys.readouterr().out)

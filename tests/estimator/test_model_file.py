@@ -21,6 +21,7 @@ from superproto import HPL, Task, UserError, load_model
 from superproto.baselines.prototypes import Prototypes
 from superproto.baselines.registry import METHODS
 from superproto.datasets import make_task
+from superproto.estimator.forecast import NO_FORECAST, Forecast
 from superproto.estimator.model_file import seal_of
 
 READ_ALL = """
@@ -88,9 +89,30 @@ def test_a_loaded_model_keeps_parameters_and_every_fitted_attribute(tmp_path: Pa
     model.save(tmp_path / "m", pool=True)
     again = load_model(tmp_path / "m")
     assert again.get_params() == model.get_params()
-    assert set(vars(again)) == set(vars(model))
+    public = {name for name in vars(model) if not name.startswith("_")}
+    assert set(vars(again)) == public
     assert np.array_equal(again.label_distributions_, model.label_distributions_)
     assert again.data_hash_ == model.data_hash_
+
+
+@pytest.mark.parametrize("forecast", [Forecast(0.5, 0.25), NO_FORECAST])
+def test_a_forecast_comes_back(forecast: Forecast, tmp_path: Path) -> None:
+    model = fitted("hpl")
+    assert isinstance(model.forecast_, Forecast)
+    model.forecast_ = forecast
+    model.save(tmp_path / "m")
+    again = load_model(tmp_path / "m").forecast_
+    np.testing.assert_array_equal([again.accuracy, again.chance], forecast)
+
+
+@pytest.mark.parametrize("forged", [[0.5], ["half", 0.5], {"accuracy": 0.5}, [[0.5], [0.5]]])
+def test_a_forged_forecast_is_refused(forged: Any, model_file: Path, tmp_path: Path) -> None:
+    def forge(header: dict[str, Any], tensors: dict[str, Any]) -> None:
+        header["fitted"]["forecast_"] = {"forecast": forged}
+
+    rewritten(model_file, tmp_path / "m", forge, reseal=True)
+    with pytest.raises(UserError):
+        load_model(tmp_path / "m")
 
 
 def test_the_pool_s_distributions_are_kept_only_when_asked_for(tmp_path: Path) -> None:

@@ -131,3 +131,36 @@ def test_an_estimator_is_evaluated_as_its_key_is():
         evaluate(task, 7)
     with pytest.raises(UserError, match="no estimator"):
         evaluate(task, object())
+
+
+class Fixed:
+    """A method of one's own that answers what it was given."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def fit(self, X, y, semantics=None):
+        return self
+
+    def predict(self, X):
+        return self.answer(len(X))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda n: np.zeros(3, dtype=int), r"Fixed gives labels of shape \(3,\) for \d+ rows"),
+        (lambda n: np.array(["a"] * n), r"Fixed gives labels of type <U1\. Give row numbers of semantics"),
+        (lambda n: np.full(n, 99), "Fixed gives the label 99, but there are classes 0 to"),
+    ],
+)
+def test_answers_of_a_method_of_ones_own_are_checked(answer, message):
+    with pytest.raises(UserError, match=message):
+        evaluate(small(), Fixed(answer))
+
+
+def test_a_method_without_descriptions_is_told_what_it_needs():
+    from sklearn.linear_model import LogisticRegression
+
+    with pytest.raises(UserError, match=r"LogisticRegression\.fit takes no semantics="):
+        evaluate(small(), LogisticRegression())

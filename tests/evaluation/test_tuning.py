@@ -16,7 +16,7 @@ from superproto import Task, UserError, tune
 from superproto.baselines.registry import METHODS, make_model
 from superproto.datasets import make_task
 from superproto.evaluation.tuning.search import SEARCHES, Study, Trial, choose_search, grid_point, has_optuna
-from superproto.evaluation.tuning.spaces import Span, default_space, grid_of
+from superproto.evaluation.tuning.spaces import Span, default_space, default_values, grid_of
 from superproto.evaluation.tuning.tuner import TuningProgress, score_of
 
 RIDGES = {"ridge": [0.001, 0.01, 0.1, 1.0, 10.0], "kernel": ["linear", "rbf"]}
@@ -166,6 +166,21 @@ def test_after_the_time_limit_nothing_is_begun_but_the_default_is_known(task: Ta
     assert tuned.default_kept
 
 
+def test_the_time_limit_is_kept_by_the_length_of_the_fits_so_far(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fits of ten seconds and a limit of 95: six trials of three fits would end at 180."""
+    clock = {"now": 1000.0}
+
+    def slow(fold: Task, method: str, params: Any, seed: int) -> float:
+        clock["now"] += 10.0
+        return 0.5
+
+    monkeypatch.setattr("superproto.evaluation.tuning.tuner.monotonic", lambda: clock["now"])
+    monkeypatch.setattr("superproto.evaluation.tuning.tuner.score_of", slow)
+    tuned = tune(task, "prototypes", {"ridge": [0.5, 0.6, 0.7, 0.8, 0.9]}, n_trials=5, time_limit=95, search="grid")
+    assert len(tuned.trials) == 3
+    assert clock["now"] <= 1095
+
+
 def with_scores(monkeypatch: pytest.MonkeyPatch, default: list[float], other: list[float]) -> None:
     """Let the default and every other point have these scores on the folds."""
     calls = {"n": 0}
@@ -184,9 +199,11 @@ def with_scores(monkeypatch: pytest.MonkeyPatch, default: list[float], other: li
         ([0.5, 0.6, 0.7], [0.7, 0.55, 0.66], True),  # larger on average, but only for one fold
         ([0.5, 0.6, 0.7], [0.5, 0.6, 0.7], True),
         ([0.5, 0.6, 0.7], [0.4, 0.6, 0.7], True),
+        ([0.5, 0.6, 0.7], [0.562, 0.64, 0.7], True),  # +3.4 with a standard error of 1.8: chance may do that
+        ([0.5, 0.6, 0.7], [0.53, 0.64, 0.75], False),  # +4 with a standard error of 0.6
     ],
 )
-def test_the_default_stays_unless_the_gain_exceeds_its_standard_error(
+def test_the_default_stays_unless_the_gain_is_clear_by_a_paired_test(
     default: list[float], other: list[float], kept: bool, task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_scores(monkeypatch, default, other)
@@ -321,6 +338,42 @@ def test_every_default_lies_inside_its_span(method: str) -> None:
             assert values.low <= default <= values.high, name
         else:
             assert (type(default), default) in [(type(value), value) for value in values], name
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_a_grid_has_the_default_of_every_parameter(method: str) -> None:
+    space = default_space(method)
+    grid = grid_of(space, default_values(method, space))
+    accepted = inspect.signature(METHODS[method]).parameters
+    for name, values in grid.items():
+        assert accepted[name].default in values, name
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_a_span_reaches_to_both_sides_of_its_default(method: str) -> None:
+    accepted = inspect.signature(METHODS[method]).parameters
+    for name, values in default_space(method).items():
+        default = accepted[name].default
+        if isinstance(values, Span) and not values.whole:
+            near = (0.8 * default, 1.25 * default) if values.log else (default - 0.04, default + 0.04)
+            assert values.low <= near[0], name
+            assert near[1] <= values.high, name
+
+
+@needs_optuna
+def test_a_good_default_draws_the_search_to_its_neighborhood() -> None:
+    """The search is told where the default lies: with it the best so far, later points come close to it."""
+    space, nearest = {"rho": Span(0.0, 1.0)}, []
+    for defaults in ({}, {"rho": 0.9}):
+        study = Study("tpe", space, 0, None, {}, defaults)
+        study.ask()
+        study.tell(Trial(0, {}, (1.0, 1.0), None, 1.0))
+        for number in range(1, 12):
+            point = study.ask()
+            assert point is not None
+            study.tell(Trial(number, point, (0.1, 0.1), None, 1.0))
+        nearest.append(min(abs(trial.params["rho"] - 0.9) for trial in study.trials[4:]))
+    assert nearest[1] < 0.05
 
 
 def test_a_file_of_something_else_is_left_as_it_is(task: Task, tmp_path: Path) -> None:

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from superproto.baselines.registry import DEEP, METHODS
 from superproto.cli import exit_codes
-from superproto.datasets import make_task, pack_arrays
+from superproto.datasets import load, make_task, pack_arrays
 from superproto.datasets.packs import write_pack
 from superproto.errors import UserError
+from superproto.evaluation.evaluate import evaluate
 from superproto.experiments.leaderboard import tuned_parameters, views
 from superproto.experiments.leaderboard.jobs import run_leaderboard, run_references
 from superproto.experiments.leaderboard.ranking import Cell, Column, build_leaderboard
@@ -26,9 +28,11 @@ from superproto.experiments.leaderboard.views import (
     cells_table,
     leaderboard_latex,
     leaderboard_markdown,
+    mean_text,
+    ranking_table,
     signed,
 )
-from superproto.experiments.plans import LeaderboardPlan, read_leaderboard_plan
+from superproto.experiments.plans import LeaderboardPlan, MethodCard, read_leaderboard_plan
 from superproto.experiments.records import Record, append_record, read_records
 from superproto.experiments.runner import Run, run_methods
 
@@ -62,6 +66,13 @@ method = "prototypes"
 figure = 60.0
 params = { whiten = false, ridge = 0.2 }
 """
+
+
+RAW_PROTOTYPES = ("run", "prototypes", "gzsl", False)
+
+
+def ranking_rows(leaderboard: Any) -> Any:
+    return ranking_table(leaderboard, "gzsl", "whitened").rows
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +116,64 @@ def test_parameters_are_chosen_on_seen_classes_and_gzsl_reuses_the_choice(record
         assert len({json.dumps(r.params) for r in runs}) == 1
         assert all(r.chosen == search.chosen and "held-out seen classes" in r.chosen for r in runs)
         assert search.scores["params"].items() <= runs[0].params.items()
+
+
+def test_the_bias_of_calibrated_stacking_comes_from_the_labeled_samples_and_is_applied(
+    records: list[Record], folder: Path, tmp_path: Path
+) -> None:
+    biases = [record for record in records if record.kind == "calibration"]
+    assert len(biases) == 7, "three methods with two kinds of features, and HPL() with its own"
+    assert all(r.scores["harmonic_mean"] >= r.scores["plain_harmonic_mean"] for r in biases), "chosen for the highest H"
+    for bias in biases:
+        runs = [r for r in records if (r.kind, r.method, r.params) == ("run", bias.method, bias.params)]
+        found = {r.scores["calibrated"]["seen_bias"] for r in runs if r.setting == "gzsl"}
+        assert found == {bias.scores["seen_bias"]}, bias.method
+        assert not any("calibrated" in r.scores for r in runs if r.setting == "zsl")
+    one = next(r for r in records if (r.kind, r.method, r.setting, r.params.get("whiten")) == RAW_PROTOTYPES)
+    task, bias = load(folder / "small.npz", setting="gzsl"), one.scores["calibrated"]["seen_bias"]
+    expected = evaluate(task, "prototypes", {"seen_bias": bias}).scores
+    assert {n: one.scores["calibrated"][n] for n in ("unseen", "seen", "harmonic_mean")} == pytest.approx(
+        {n: expected[n] for n in ("unseen", "seen", "harmonic_mean")}
+    )
+
+
+def test_the_bias_does_not_see_the_truth_of_the_task(plan: LeaderboardPlan, folder: Path, tmp_path: Path) -> None:
+    task = load(folder / "small.npz", setting="gzsl")
+    other = replace(task, truth=np.where(task.asked, np.roll(task.truth, 7), task.truth))
+    tables = [whole.folds(1)[0] for whole in (task, other)]
+    assert tables[0].digest() == tables[1].digest()
+
+
+def test_a_record_without_calibrated_scores_is_made_again_for_the_first_seed_only(
+    plan: LeaderboardPlan, folder: Path, records: list[Record], tmp_path: Path
+) -> None:
+    path = tmp_path / "older.jsonl"
+    for record in records:
+        if record.kind != "calibration":
+            append_record(path, replace(record, scores={k: v for k, v in record.scores.items() if k != "calibrated"}))
+    # prototypes and kmeans have one seed, ale has three; HPL() is run with whitened features alone.
+    assert run_leaderboard(plan, folder, path) == 7
+    assert run_leaderboard(plan, folder, path) == 0
+
+
+def test_rows_say_names_years_tuning_means_and_calibrated_h(plan: LeaderboardPlan, records: list[Record]) -> None:
+    cards = (MethodCard("ale", "Attribute label embedding", "Akata et al.", 2016),)
+    leaderboard = build_leaderboard(replace(plan, cards=cards), records)
+    rows = {row[0].text: [str(getattr(entry, "text", entry)) for entry in row] for row in ranking_rows(leaderboard)}
+    cell = leaderboard.cells[Column(plan.data[0], "whitened", "gzsl")]["ale"]
+    assert rows["ale"][2:5] == ["2016", "inductive", "tuned"]
+    assert rows["hpl"][2:5] == ["–", "transductive", "defaults"]
+    assert rows["ale"][6] == f"{100 * cell.score:.1f}"
+    assert rows["ale"][7:] == [f"{100 * cell.calibrated[-1]:.1f}"] * 2
+    assert mean_text([0.5, None, 0.7]) == "60.0 (2 of 3)"
+    assert mean_text([None]) == "–"
+
+
+def test_the_plan_has_a_card_for_every_method_and_published_figures_of_every_deep_one() -> None:
+    plan = read_leaderboard_plan()
+    assert {card.method for card in plan.cards} == set(plan.methods) == set(METHODS)
+    assert all(card.name and card.reference for card in plan.cards)
+    assert {card.method for card in plan.cards if card.published and card.differs} == set(DEEP)
 
 
 def test_an_interrupted_run_goes_on_and_comes_to_the_same_table(
@@ -222,7 +291,7 @@ def test_a_copy_of_the_best_is_level_with_it_and_a_far_worse_one_is_not(
     plan: LeaderboardPlan, records: list[Record]
 ) -> None:
     column = Column(plan.data[0], "whitened", "gzsl")
-    best = next(r for r in records if (r.method, r.setting) == ("hpl", "gzsl"))
+    best = next(r for r in records if (r.kind, r.method, r.setting) == ("run", "hpl", "gzsl"))
     bits = {"bits": "A" * len(best.scores["right"]["bits"].rstrip("=")) + "=" * best.scores["right"]["bits"].count("=")}
     worst = {"unseen": 0.0, "seen": 0.0, "harmonic_mean": 0.0, "right": {**best.scores["right"], **bits}}
     first = {"unseen": 0.999, "seen": 0.999, "harmonic_mean": 0.999}
@@ -250,7 +319,8 @@ def test_markdown_keeps_its_columns_whatever_a_title_holds(plan: LeaderboardPlan
     text = leaderboard_markdown(build_leaderboard(plan, records))
     assert r"A\|B & 50%\_x" in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert {len(line.replace(r"\|", "").split("|")) for line in rows} == {5}
+    # method, name, year, kind, parameters, one data set, mean; GZSL: calibrated, and its mean.
+    assert {len(line.replace(r"\|", "").split("|")) - 2 for line in rows} == {7, 9}
     assert r"– hpl: it whitens \| by itself." in text
 
 
@@ -263,7 +333,7 @@ def test_latex_escapes_its_signs(plan: LeaderboardPlan, records: list[Record]) -
     assert r"A|B \& 50\%\_x" in text
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 4
     body = [line for line in text.splitlines() if line.endswith(r"\\")]
-    assert {len(line.replace(r"\&", "").split("&")) for line in body} == {3}
+    assert {len(line.replace(r"\&", "").split("&")) for line in body} == {7, 9}
 
 
 def test_csv_has_a_line_for_each_cell_and_no_formula(plan: LeaderboardPlan, records: list[Record]) -> None:
@@ -273,7 +343,7 @@ def test_csv_has_a_line_for_each_cell_and_no_formula(plan: LeaderboardPlan, reco
     assert {row["kind"] for row in rows if row["method"] == "hpl"} == {'\'=1+"1"'}
     by_cell = {(r["setting"], r["features"], r["method"]): r for r in rows}
     assert by_cell["zsl", "raw", "hpl"]["missing"] == "it whitens | by itself"
-    own = next(r for r in records if (r.method, r.setting) == ("hpl", "gzsl"))
+    own = next(r for r in records if (r.kind, r.method, r.setting) == ("run", "hpl", "gzsl"))
     assert float(by_cell["gzsl", "whitened", "hpl"]["harmonic_mean"]) == own.scores["harmonic_mean"]
 
 

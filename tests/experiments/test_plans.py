@@ -95,7 +95,8 @@ def test_every_method_that_a_plan_names_is_there(tmp_path: Path) -> None:
 
 def test_every_plan_is_installed_with_the_package() -> None:
     included = read_toml(ROOT / "pyproject.toml")["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    assert set(included) == {f"benchmarks/{plan.name}" for plan in (ROOT / "benchmarks").glob("*.toml")}
+    plans = {f"benchmarks/{plan.name}" for plan in (ROOT / "benchmarks").glob("*.toml")}
+    assert set(included) == {*plans, "benchmarks/leaderboard.jsonl"}
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +105,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     site = tmp_path_factory.mktemp("site")
     shutil.copytree(ROOT / "src" / "superproto", site / "superproto", ignore=shutil.ignore_patterns("__pycache__"))
     (site / "superproto" / "benchmarks").mkdir()
-    for plan in (ROOT / "benchmarks").glob("*.toml"):
-        shutil.copy(plan, site / "superproto" / "benchmarks")
+    for file in (*(ROOT / "benchmarks").glob("*.toml"), ROOT / "benchmarks" / "leaderboard.jsonl"):
+        shutil.copy(file, site / "superproto" / "benchmarks")
     return site
 
 
@@ -125,21 +126,22 @@ def test_a_verb_outside_a_checkout_says_what_to_give_and_writes_nothing(installe
     (tmp_path / "r.jsonl").touch()
     before = sorted(installed.rglob("*"))
     cases = {
-        "research leaderboard": "Give --records",
         "research leaderboard --run --data .": "Give --records",
         "research ablation --data .": "--output",
         "research robustness r.jsonl": "--output",
     }
-    shown = "research leaderboard --records r.jsonl --setting zsl"
-    command = [sys.executable, "-c", OUTSIDE, json.dumps([line.split() for line in (*cases, shown)])]
+    shown = ["research leaderboard --records r.jsonl --setting zsl", "research leaderboard --setting zsl"]
+    command = [sys.executable, "-c", OUTSIDE, json.dumps([line.split() for line in (*cases, *shown)])]
     environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    *refused, (code, leaderboard, _) = json.loads(done.stdout)
+    *refused, (code, leaderboard, _), (shipped_code, shipped, _) = json.loads(done.stdout)
     for says, (failure, _, error) in zip(cases.values(), refused):
         assert failure == 2
         assert says in error
         assert len(error.splitlines()) == 1
     assert code == 0
     assert "not run" in leaderboard
+    assert shipped_code == 0
+    assert "≈" in shipped
     assert sorted(installed.rglob("*")) == before
     assert [path.name for path in tmp_path.iterdir()] == ["r.jsonl"]

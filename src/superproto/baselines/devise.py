@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from superproto.baselines._shared.ranking import Ranking, Weighting
 from superproto.samples.chunks import Array
@@ -13,6 +14,7 @@ def every_violation(margins: Array) -> Array:
     return (margins > 0).astype(margins.dtype)
 
 
+@dataclass(eq=False, repr=False)
 class DeViSE(Ranking):
     """Deep visual-semantic embedding's ranking loss on fixed features: every class within the margin counts once.
 
@@ -38,18 +40,6 @@ class DeViSE(Ranking):
 
     method_key = "devise"
 
-    _weighting: ClassVar[Weighting] = staticmethod(every_violation)
+    learning_rate: float = 0.05
 
-    def __init__(
-        self,
-        margin: float = 1.0,
-        learning_rate: float = 0.05,
-        n_epochs: int = 10,
-        batch_size: int = 64,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        super().__init__(margin, learning_rate, n_epochs, batch_size, candidates, whiten, random_state, seen_bias)
+    _weighting: ClassVar[Weighting] = staticmethod(every_violation)

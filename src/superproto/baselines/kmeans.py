@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from superproto.baselines._shared.class_vectors import first_vectors
 from superproto.baselines._shared.gaussians import labeled_moments, lloyd, nearest_scores
-from superproto.baselines._shared.predicted_prototypes import KERNELS, RIDGE, start_prototypes
+from superproto.baselines._shared.predicted_prototypes import KERNELS, RIDGE
 from superproto.baselines.base import Baseline
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
-from superproto.samples.kernels import unit_rows
 
 
 class PrototypeKMeans(Baseline):
@@ -17,8 +17,9 @@ class PrototypeKMeans(Baseline):
 
     ``label_i = argmin_j ||x_i − c_j||²``, ``c_j`` = mean of the rows labeled j, until no label changes; center j keeps
     the identity of class j. Labeled rows stay in their class when seen classes are candidates; an empty class keeps its
-    center. Folklore; MacQueen 1967 and Lloyd 1982 for the algorithm. An independent run with scikit-learn's KMeans gave
-    67.0 / 73.8 % (unit / whitened features) on CUB with EfficientNet-Lite0 features and 87.5 / 88.2 % on Flowers.
+    center. Without any label, texts in the space of the features are the first centers. Folklore; MacQueen 1967 and
+    Lloyd 1982 for the algorithm. An independent run with scikit-learn's KMeans gave 67.0 / 73.8 % (unit / whitened
+    features) on CUB with EfficientNet-Lite0 features and 87.5 / 88.2 % on Flowers.
 
     Parameters
     ----------
@@ -61,8 +62,11 @@ class PrototypeKMeans(Baseline):
         self.max_iter = max_iter
         super().__init__(candidates, whiten, random_state, seen_bias)
 
+    def _takes_texts(self) -> bool:
+        return True
+
     def _learn(self, X: Array, problem: Problem) -> None:
-        self.centers_ = unit_rows(start_prototypes(X, problem, self.ridge, self.kernel))
+        self.centers_ = first_vectors(X, problem, self.metric_, self.ridge, self.kernel)
         self.n_iter_ = 1
         if problem.asked.any():
             start, labeled = self.centers_[problem.allowed], labeled_moments(X, problem)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from superproto.baselines._shared.predicted_prototypes import KERNELS, RIDGE, start_prototypes
+from superproto.baselines._shared.class_vectors import first_vectors
+from superproto.baselines._shared.predicted_prototypes import KERNELS, RIDGE
 from superproto.baselines.base import LinearBaseline
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
-from superproto.samples.kernels import unit_rows
 
 
 class Prototypes(LinearBaseline):
     """Nearest prototype by cosine: class means for seen classes, kernel ridge from descriptions for unseen ones.
 
     ``P_u = K_us (K_ss + ridge m⁻¹ tr(K_ss) I)⁻¹ P_s``, K the kernel of unit descriptions, m the number of seen classes;
-    a sample goes to ``argmax_j cos(x, p_j)``.
+    a sample goes to ``argmax_j cos(x, p_j)``. Without any label, texts in the space of the features are the prototypes.
 
     It is folklore rather than one paper; the nearest is the kernel regression of class means of Verma and Rai, "A
     simple exponential family framework for zero-shot learning", ECML 2017, without the variances. Left open there and
@@ -58,5 +58,8 @@ class Prototypes(LinearBaseline):
         self.kernel = kernel
         super().__init__(candidates, whiten, random_state, seen_bias)
 
+    def _takes_texts(self) -> bool:
+        return True
+
     def _learn(self, X: Array, problem: Problem) -> None:
-        self._store_linear(unit_rows(start_prototypes(X, problem, self.ridge, self.kernel)))
+        self._store_linear(first_vectors(X, problem, self.metric_, self.ridge, self.kernel))

@@ -8,6 +8,7 @@ import inspect
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -56,6 +57,8 @@ _HOMES: dict[str, str] = {
     "vzsl": "superproto.baselines.deep.vzsl:VZSL",
     "qfsl": "superproto.baselines.deep.qfsl:QFSL",
     "ganzrl": "superproto.baselines.deep.ganzrl:GANZrl",
+    "cada-vae": "superproto.baselines.deep.cada_vae:CADAVAE",
+    "f-vaegan-d2": "superproto.baselines.deep.f_vaegan_d2:FVAEGAND2",
     "hpl": "superproto.hpl.estimator:HPL",
     "hpl-published": "superproto.baselines.published_hpl:PublishedHPL",
     "hpl1": "superproto.baselines.published_hpl:HPL1",
@@ -116,7 +119,8 @@ def make_model(
     kind: Any = find_method(method)
     kind = kind.with_constants(**constants) if constants else kind
     accepted = inspect.signature(kind).parameters
-    hints = get_type_hints(kind.__init__)
+    # A dataclass has the types of its parameters on the class, where each base's names are looked up in its own module.
+    hints = get_type_hints(kind if is_dataclass(kind) else kind.__init__)
     for name, value in (params or {}).items():
         if name in FROM_THE_TASK:
             raise UserError(f"{name} is not a parameter to choose. {FROM_THE_TASK[name]}")

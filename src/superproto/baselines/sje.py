@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ def worst_violation(margins: Array) -> Array:
     return weights
 
 
+@dataclass(eq=False, repr=False)
 class SJE(Ranking):
     """Structured joint embedding: the worst violation of each sample counts.
 
@@ -46,17 +48,3 @@ class SJE(Ranking):
     method_key = "sje"
 
     _weighting: ClassVar[Weighting] = staticmethod(worst_violation)
-
-    def __init__(
-        self,
-        margin: float = 1.0,
-        learning_rate: float = 1.0,
-        n_epochs: int = 10,
-        batch_size: int = 64,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        super().__init__(margin, learning_rate, n_epochs, batch_size, candidates, whiten, random_state, seen_bias)

@@ -33,6 +33,7 @@ class ZeroShot(LinearBaseline):
     """
 
     method_key = "zero-shot"
+    compares_raw_features: ClassVar[bool] = True
 
     _positive: ClassVar[tuple[str, ...]] = ("logit_scale",)
 

@@ -26,6 +26,8 @@ GROUPS = (
     "demo",
     "data",
     "pictures",
+    "label",
+    "explore",
     "fit_predict",
     "tune",
     "report",

@@ -76,7 +76,7 @@ def pack_verb(
         terminal.show_json({"pack": output, **asdict(found)})
     else:
         _show(found)
-        terminal.show(f"Wrote {output}.")
+        terminal.show(f"Wrote {terminal.place(output)}.")
 
 
 @app.command("info", rich_help_panel=HelpPanel.DATA)
@@ -165,4 +165,4 @@ def _show_attributes(report: Report, output: Path | None) -> None:
     for line in report.sentences():
         terminal.show(line)
     if output is not None:
-        terminal.show(f"Wrote {output}.")
+        terminal.show(f"Wrote {terminal.place(output)}.")

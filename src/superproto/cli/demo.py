@@ -13,6 +13,7 @@ import typer
 
 from superproto.cli import terminal
 from superproto.cli.app import HelpPanel, app
+from superproto.cli.options import OpenPage
 
 if TYPE_CHECKING:
     from superproto.reporting.digits_demo import Demo
@@ -26,6 +27,14 @@ def demo_verb(
     quick: Annotated[
         bool, typer.Option("--quick", help="Skip the average over all 120 choices of unseen digits.")
     ] = False,
+    open_page: OpenPage = False,
+    explore: Annotated[
+        bool, typer.Option("--explore", help="Instead of the report: check the labels on a page in the browser.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option("--port", help="With --explore: the port; 0: any that is free.", min=0, max=65535)
+    ] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="With --explore: open the page.")] = True,
 ) -> None:
     """Recognize handwritten digits that have no labeled example.
 
@@ -35,7 +44,11 @@ def demo_verb(
 
     \b
     Example:  superproto demo
+              superproto demo --explore
     """
+    if explore:
+        _explore_digits(output, port, browser)
+        return
     from superproto.files import write_whole
     from superproto.reporting.digits_demo import build_demo_page, prototypes_picture, run_demo
     from superproto.reporting.page import standalone_svg
@@ -48,7 +61,22 @@ def demo_verb(
     with write_whole(output / "demo.svg", text=True) as handle:
         handle.write(standalone_svg(prototypes_picture(found)))
     terminal.show("\nNext, your own data: superproto pack --help, then superproto fit --help")
-    terminal.show(f"Report: {Path(path).resolve()}")
+    terminal.show_page(path, open_page)
+
+
+def _explore_digits(output: Path, port: int, browser: bool) -> None:
+    """The page on a run of digits; they are written once."""
+    from superproto.cli.explore import serve_page
+    from superproto.errors import UserError
+    from superproto.explorer.digits_run import keep_digits_run
+
+    try:
+        import PIL  # noqa: F401
+    except ImportError:
+        raise UserError("The page needs some packages: pip install 'superproto[pictures]'") from None
+    with terminal.progress("writing the digits"):
+        run = keep_digits_run(output)
+    serve_page(run, port, browser)
 
 
 def _show_demo(found: Demo) -> None:

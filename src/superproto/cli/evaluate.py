@@ -114,8 +114,11 @@ def compare_verb(
     ] = None,
     features: Annotated[
         Preparation,
-        typer.Option("--features", help="whitened or raw: the same for all methods. own: each method's default."),
-    ] = Preparation.whitened,
+        typer.Option(
+            "--features",
+            help="standard: whitened, raw for zero-shot. whitened or raw: for all methods. own: each method's default.",
+        ),
+    ] = Preparation.standard,
     seed: Seed = 0,
     record: RecordFile = None,
     attributes: Attributes = "att",
@@ -125,8 +128,9 @@ def compare_verb(
 
     The table has scores with 95 % intervals, seconds, and the difference of
     each method to the first with its paired interval. All methods get whitened
-    features; --features changes that. A method that fails is a row with its
-    reason. A method of your own is package.module:Class.
+    features, but zero-shot, which compares features with texts as they are;
+    --features changes that. A method that fails is a row with its reason. A
+    method of your own is package.module:Class.
 
     \b
     Example:  superproto compare cub.npz --methods eszsl,transclip,hpl
@@ -154,14 +158,14 @@ def compare_verb(
         _record(found[-1:], record)
     if not found:
         raise UserError(f"No method could be run. {names[0]}: {failed[names[0]]}")
-    _show_compared(found, failed, features, as_json)
+    _show_compared(found, failed, as_json)
 
 
 def _chosen(param: list[str] | None) -> str:
     return "given" if param else "defaults"
 
 
-def _show_compared(found: Sequence[Evaluation], failed: dict[str, str], features: Preparation, as_json: bool) -> None:
+def _show_compared(found: Sequence[Evaluation], failed: dict[str, str], as_json: bool) -> None:
     from superproto.evaluation.evaluate import difference
 
     changes = [difference(found[0], other) for other in found[1:]]
@@ -170,7 +174,7 @@ def _show_compared(found: Sequence[Evaluation], failed: dict[str, str], features
     if as_json:
         _show_json(found, changes, failed)
     else:
-        _show_comparison(found, changes, failed, features)
+        _show_comparison(found, changes, failed)
 
 
 @app.command("methods", rich_help_panel=HelpPanel.SCORE)
@@ -270,15 +274,14 @@ def _show(found: Evaluation, breakdown: dict[str, float]) -> None:
     terminal.show(f"  {'time':<20}{sum(breakdown.values()):6.1f} s = {parts}")
 
 
-def _show_comparison(
-    found: Sequence[Evaluation], changes: Sequence[Difference], failed: dict[str, str], features: Preparation
-) -> None:
+def _show_comparison(found: Sequence[Evaluation], changes: Sequence[Difference], failed: dict[str, str]) -> None:
     task = found[0].task
     from superproto.evaluation.evaluate import SCORE_TITLES, SHOWN_SCORES
 
     shown = SHOWN_SCORES[task.setting]
     columns = [
         "method",
+        "features",
         *(f"{SCORE_TITLES[name]}, %" for name in shown),
         "95 % interval",
         "seconds",
@@ -288,12 +291,17 @@ def _show_comparison(
     for one, change in zip(found, [None, *changes]):
         against = "" if change is None else _signed(change)
         scores = [f"{100 * one.scores[name]:.2f}" for name in shown]
-        rows.append([one.method, *scores, _interval(one), f"{one.seconds:.1f}", against])
-    rows += [[name, "failed", *[""] * (len(columns) - 3), reason] for name, reason in failed.items()]
-    prepared = "each method's own features" if features is Preparation.own else f"{features.value} features"
-    asked = f"{found[0].scores['questions']} samples, {prepared}"
-    title = f"{task.name}: {task.setting}, {task.protocol}, pool {task.pool}, {asked}"
+        rows.append([one.method, _features_of(one), *scores, _interval(one), f"{one.seconds:.1f}", against])
+    rows += [[name, "", "failed", *[""] * (len(columns) - 4), reason] for name, reason in failed.items()]
+    title = f"{task.name}: {task.setting}, {task.protocol}, pool {task.pool}, {found[0].scores['questions']} samples"
     terminal.show_table(columns, rows, title=title)
+
+
+def _features_of(found: Evaluation) -> str:
+    """How the method prepared the features; nothing where it does not say."""
+    if "whiten" not in found.params:
+        return ""
+    return "raw" if found.params["whiten"] is False else "whitened"
 
 
 def _show_json(found: Sequence[Evaluation], changes: Sequence[Difference], failed: dict[str, str]) -> None:

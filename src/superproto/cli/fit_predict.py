@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -157,12 +158,13 @@ def _show_fitted(model: Any, output: Path, method: str, name: str, as_json: bool
     if as_json:
         terminal.show_json({"model": output, "method": method, "task": name, "rejection": learned})
         return
-    terminal.show(f"Wrote {output}: {method} for {len(model.classes_)} classes of {name}.")
+    terminal.show(f"Wrote {terminal.place(output)}: {method} for {len(model.classes_)} classes of {name}.")
     if learned is not None:
         terminal.show(
             f"On held-out classes, rejection keeps {learned['kept']:.0%} of the samples of known classes and rejects "
             f"{learned['rejected']:.0%} of those of unknown classes (area under the curve {learned['auroc']:.3f})."
         )
+    terminal.show(f"Next: superproto predict {shlex.quote(str(output))} FEATURES -o predicted.csv")
 
 
 @app.command("predict", rich_help_panel=HelpPanel.MODEL)
@@ -227,7 +229,11 @@ def predict_verb(
         rows = _unlabeled_rows(features) if only_unlabeled else open_features(features)
         given = None if every or only_unlabeled else given_labels(features, loaded)
         options = {"doubtful_first": doubtful_first, "reject": reject, "safe": safe_csv}
-        handed = write_labels(output, loaded, rows, given=given, **options)  # type: ignore[arg-type]
+        try:
+            handed = write_labels(output, loaded, rows, given=given, **options)  # type: ignore[arg-type]
+        except UserError as error:
+            named = any(str(path) in str(error) for path in (features, output))
+            raise UserError(str(error) if named else f"{features}: {error}") from None
     kept = 0 if given is None else sum(label is not None for label in given)
     if kept:
         terminal.note(f"{kept} of {handed.rows} rows keep the label that {features.name} gives; --all labels them too.")
@@ -236,7 +242,8 @@ def predict_verb(
         return
     rejected = f", {handed.rejected} of them left without a label" if reject else ""
     # What was asked for may go to standard output itself (-o /dev/stdout): the summary is a note.
-    terminal.note(f"Wrote {handed.rows} rows to {output}{rejected}; mean probability {handed.mean_probability:.2f}.")
+    written = f"Wrote {handed.rows} rows to {terminal.place(output)}{rejected}"
+    terminal.note(f"{written}; mean probability {handed.mean_probability:.2f}.")
 
 
 def _unlabeled_rows(path: Path) -> Any:
@@ -272,4 +279,4 @@ def _predict_parts(model: Path, features: Path, output: Path, reject: bool, as_j
         terminal.show_json({"labels": output, **streamed._asdict()})
         return
     before = f", {streamed.found} of them before" if streamed.found else ""
-    terminal.note(f"Wrote {streamed.rows} rows to {output} in {streamed.parts} parts{before}.")
+    terminal.note(f"Wrote {streamed.rows} rows to {terminal.place(output)} in {streamed.parts} parts{before}.")

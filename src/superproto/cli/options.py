@@ -33,6 +33,7 @@ class Split(str, Enum):
 
 
 class Preparation(str, Enum):
+    standard = "standard"
     whitened = "whitened"
     raw = "raw"
     own = "own"
@@ -50,7 +51,9 @@ def method_params(methods: list[str], pairs: Iterable[str] | None, features: str
         name: model.get_params(deep=False) if hasattr(model, "get_params") else {} for name, model in models.items()
     }
     found: dict[str, dict[str, Any]] = {
-        name: {"whiten": features == "whitened"} if features != "own" and "whiten" in accepted[name] else {}
+        name: {"whiten": _is_whitened(features, models[name])}
+        if features != "own" and "whiten" in accepted[name]
+        else {}
         for name in methods
     }
     for pair in pairs or ():
@@ -65,6 +68,11 @@ def method_params(methods: list[str], pairs: Iterable[str] | None, features: str
     for name in methods:
         method_for(name, found[name])
     return found
+
+
+def _is_whitened(features: str, model: Any) -> bool:
+    raw = getattr(model, "compares_raw_features", False)
+    return features == "whitened" or (features == "standard" and not raw)
 
 
 def read_params(pairs: Iterable[str] | None, file: Path | None, method: str) -> tuple[dict[str, Any], str | None]:
@@ -169,4 +177,5 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text
 Attributes = Annotated[
     str, typer.Option("--attributes", metavar="NAME", help="Which class descriptions of PACK: att or original_att.")
 ]
+OpenPage = Annotated[bool, typer.Option("--open", help="Open the page in a browser when it is written.")]
 DataFolder = Annotated[Path, typer.Option("--data", metavar="DIR", help="The folder with the data packs.")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 
 from superproto.cli import terminal
 from superproto.cli.app import HelpPanel, app
-from superproto.cli.options import Protocol, ProtocolOption, Setting, SettingOption, check_output
+from superproto.cli.options import OpenPage, Protocol, ProtocolOption, Setting, SettingOption, check_output
 from superproto.errors import UserError
 from superproto.files import existing_file
 
@@ -35,6 +36,7 @@ def report_verb(
         Path | None, typer.Option("--params", metavar="FILE", help="What `tune` wrote: shown with its folds.")
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
+    open_page: OpenPage = False,
 ) -> None:
     """Write a page about a fitted model that opens in a browser without a network.
 
@@ -49,7 +51,7 @@ def report_verb(
     check_output(output, source, pack, params)
     with terminal.progress(f"reading {source.name}"):
         page = report_on(source, pack, setting=setting.value, protocol=protocol.value, images=images, params=params)
-    terminal.show(f"Report: {page.write(output)}")
+    terminal.show_page(page.write(output), open_page)
 
 
 def report_on(
@@ -72,7 +74,7 @@ def report_on(
     model = load_model(path)
     tuned = None if params is None else _tuned(params)
     if pack is None:
-        return build_report(model, tuned=tuned)
+        return build_report(model, tuned=tuned, files=(shlex.quote(str(source)), None))
     found = read_source(pack)
     task = to_task(found, setting, protocol)
     if list(map(str, model.classes_)) != list(map(str, task.class_names)):
@@ -83,12 +85,17 @@ def report_on(
     ):
         terminal.note(f"{images} has none of the files that {pack} names, so that the report shows no pictures.")
     names = None if found.attribute_names is None else [str(name) for name in found.attribute_names]
-    return build_report(model, task, images=images, tuned=tuned, attribute_names=names)
+    files = (shlex.quote(str(source)), shlex.quote(str(pack)))
+    called = None if found.ids is None else found.names_of_samples
+    return build_report(
+        model, task, images=images, tuned=tuned, attribute_names=names, files=files, sample_names=called
+    )
 
 
 def _check_setting(model: Any, setting: str, path: Path) -> None:
-    general = bool(model.allowed_.all() and model.seen_classes_.any() and not model.seen_classes_.all())
-    fitted = "gzsl" if general else "zsl"
+    from superproto.reporting.model_report import fitted_setting
+
+    fitted = fitted_setting(model)
     if fitted != setting:
         raise UserError(f"{path} was fitted for the setting {fitted}, not {setting}. Give --setting {fitted}.")
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -49,6 +51,21 @@ def show(text: str = "") -> None:
     """A line of the result."""
     flush_notes()
     print(without_controls(text))
+
+
+def place(path: str | os.PathLike[str]) -> str:
+    """Where a file is, from any folder; a device such as /dev/stdout as it is called."""
+    return os.path.abspath(path) if os.path.isfile(path) or os.path.isdir(path) else os.fspath(path)
+
+
+def show_page(path: str | os.PathLike[str], open_it: bool = False) -> None:
+    """The closing line of a page that was written; ``open_it`` shows it in the user's browser."""
+    show(f"Report: {place(path)}")
+    if open_it:
+        import webbrowser
+
+        if not webbrowser.open(Path(path).absolute().as_uri()):
+            show("No browser was found. Open the file above in one.")
 
 
 def show_json(value: Any) -> None:

@@ -102,4 +102,4 @@ def _show_tuned(tuned: Tuned, output: Path) -> None:
     terminal.show(f"  {tuned.reason}")
     for name, value in tuned.params.items():
         terminal.show(f"  {name} = {value}")
-    terminal.show(f"Wrote {output}.")
+    terminal.show(f"Wrote {terminal.place(output)}.")

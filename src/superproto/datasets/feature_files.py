@@ -19,21 +19,26 @@ from superproto.files import existing_file
 from superproto.samples.chunks import Array
 from superproto.samples.readers.parquet import check_parquet, read_whole, texts_of
 
+_PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
+_DECIMAL = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
+
 
 class Features(NamedTuple):
-    """(N, d) numbers, and what the file calls each row, if it does."""
+    """(N, d) numbers; what the file calls each row, and which picture file it is of, if it says so."""
 
     X: Array
     ids: Array | None
+    paths: Array | None = None
 
 
 def read_features(path: str | os.PathLike[str]) -> Features:
     """Every row of the file, in order, by its ending; of a pack or an xlsa17 folder, every sample's features."""
+    check_no_pictures(Path(path))
     if os.path.isdir(path):
         from superproto.datasets.xlsa17 import read_folder
 
         folder = read_folder(path)
-        return Features(folder.features, folder.paths)
+        return Features(folder.features, folder.paths, folder.paths)
     path = existing_file(path)
     readers = {".npy": _npy, ".npz": _npz, ".csv": _csv, ".parquet": _parquet, ".safetensors": _safetensors}
     reader = readers.get(path.suffix.lower()) or (_npz if zipfile.is_zipfile(path) else None)
@@ -47,6 +52,19 @@ def read_features(path: str | os.PathLike[str]) -> Features:
     if len(bad):
         raise UserError(f"{path}: {len(bad)} rows have NaN or infinity (first: row {bad[0]}). Drop or correct them.")
     return features
+
+
+def check_no_pictures(path: Path) -> None:
+    """Pictures are labeled by another command, which makes features of them first."""
+    top = list(islice(path.iterdir(), 50)) if path.is_dir() else [path]
+    below = [part for folder in top if folder.is_dir() for part in islice(folder.iterdir(), 20)]
+    picture = next((part for part in (*top, *below) if part.suffix.lower() in _PICTURES), None)
+    if picture is not None and not (path / "res101.mat").exists():
+        folder = path if path.is_dir() else path.parent
+        raise UserError(
+            f"{path} has pictures, and features are needed here. To label pictures write: "
+            f"superproto label {folder} --classes CLASSES.csv -o LABELS.csv"
+        )
 
 
 def csv_rows(path: Path) -> Iterator[list[str]]:
@@ -70,9 +88,17 @@ def is_number(text: str) -> bool:
 def is_header(row: list[str], following: Sequence[list[str]], path: Path) -> bool:
     """Whether a CSV's first line names its columns: words, or a data frame's own numbers (0, 1, 2 or 1, 2, 3 ...).
 
-    A line of such numbers above lines of whole numbers could be either: it is refused.
+    A line of such numbers above lines of whole numbers could be either: it is refused. So is one of words and decimal
+    numbers: a line of numbers with a word by mistake would be lost as names.
     """
     if not all(is_number(cell) for cell in row[1:] or row):
+        decimal = next((cell for cell in row[1:] if _DECIMAL.fullmatch(cell.strip())), None)
+        if decimal is not None:
+            word = next(cell for cell in row[1:] if not is_number(cell))
+            raise UserError(
+                f"{path}: the first line has numbers ({decimal}) and words ('{word}'). Correct the word, or give every "
+                "column a name."
+            )
         return True
     counted = row if is_number(row[0]) and row[0].strip() else row[1:]
     if len(counted) < 3 or not any(counted == [str(n + start) for n in range(len(counted))] for start in (0, 1)):
@@ -100,8 +126,9 @@ def _npz(path: Path) -> Features:
             raise UserError(f"{path} has no array 'features' (it has: {', '.join(arrays) or 'none'}). Name one so.")
         arrays["features"] = arrays[tables[0]]
     X = arrays["features"]
-    ids = arrays.get("ids", arrays.get("image_files"))
-    return Features(X, ids.astype(str) if ids is not None and ids.shape == X.shape[:1] else None)
+    named = {name: arrays[name].astype(str) for name in texts & set(arrays) if arrays[name].shape == X.shape[:1]}
+    paths = named.get("image_files")
+    return Features(X, named.get("ids", paths), paths)
 
 
 def _csv(path: Path) -> Features:
@@ -121,9 +148,23 @@ def _csv(path: Path) -> Features:
         ids.append(row[0])
         try:
             table.append(np.array([float(cell or "nan") for cell in row[named:]]))
-        except ValueError as error:
-            raise UserError(f"{path}: row {number}: {error}.") from None
+        except ValueError:
+            raise UserError(_say_not_numbers(path, number, row, first if header else None, int(named))) from None
+    if table and not len(table[0]):
+        raise UserError(f"{path} has one column, of text. Give a table of features: numbers, one row per sample.")
     return Features(np.array(table, ndmin=2), np.array(ids) if named else None)
+
+
+def _say_not_numbers(path: Path, number: int, row: list[str], header: list[str] | None, named: int) -> str:
+    """What stands where a feature is expected, and which table this seems to be."""
+    column = next(j for j in range(named, len(row)) if not is_number(row[j]))
+    called = f"column {column + 1}" if header is None else f"column '{header[column]}'"
+    words = {"label", "probability", "runner_up"} & {name.strip().lower() for name in header or ()}
+    looks = " It looks like a table of labels." if words else ""
+    return (
+        f"{path}: row {number}, {called} has '{row[column]}', which is not a number.{looks} "
+        "Give a table of features: numbers, one row per sample."
+    )
 
 
 def _parquet(path: Path) -> Features:

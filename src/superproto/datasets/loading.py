@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from superproto.datasets.cards import differences, recognize
+from superproto.datasets.feature_files import check_no_pictures
 from superproto.datasets.packs import Pack, checked, read_pack, repaired
 from superproto.datasets.pools import part_of_each_class
 from superproto.datasets.task import Task
@@ -19,7 +19,6 @@ from superproto.errors import UserError
 from superproto.samples.chunks import Array
 
 _VALIDATION_SEED = 0
-_PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 
 
 def load(
@@ -50,25 +49,12 @@ def load(
 
 def read_source(path: str | os.PathLike[str], *, attributes: str = "att") -> Pack:
     """The data set behind a path, unchecked."""
-    _check_no_pictures(Path(path))
+    check_no_pictures(Path(path))
     if os.path.isdir(path):
         return read_folder(path, attributes=attributes)
     if Path(path).name in ("res101.mat", "att_splits.mat"):
         raise UserError(f"{path} is one file of an xlsa17 folder. Give the folder.")
     return read_pack(path, attributes=attributes)
-
-
-def _check_no_pictures(path: Path) -> None:
-    """Pictures are labeled by another command, which makes features of them first."""
-    top = list(islice(path.iterdir(), 50)) if path.is_dir() else [path]
-    below = [part for folder in top if folder.is_dir() for part in islice(folder.iterdir(), 20)]
-    picture = next((part for part in (*top, *below) if part.suffix.lower() in _PICTURES), None)
-    if picture is not None and not (path / "res101.mat").exists():
-        folder = path if path.is_dir() else path.parent
-        raise UserError(
-            f"{path} has pictures, and a data set has features. To label pictures write: "
-            f"superproto label {folder} --classes CLASSES.csv -o LABELS.csv"
-        )
 
 
 def to_task(pack: Pack, setting: str = "zsl", protocol: str = "ps", split: str = "test") -> Task:

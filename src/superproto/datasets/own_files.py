@@ -66,6 +66,7 @@ def make_pack(
         unseen=unseen,
         name=Path(output).stem,
         ids=ids[order] if samples.ids is None else samples.ids,
+        paths=samples.paths,
         attribute_names=described.attributes,
     )
     write_pack(output, pack)
@@ -82,9 +83,13 @@ def pack_arrays(
     unseen: Collection[str] = (),
     name: str = "own data",
     ids: Array | None = None,
+    paths: Array | None = None,
     attribute_names: Array | None = None,
 ) -> Pack:
-    """The same from arrays: a class name for each sample ("" where it is to be labeled), and if wanted its split."""
+    """The same from arrays: a class name for each sample ("" where it is to be labeled), and if wanted its split.
+
+    paths : (N,) the picture file of each sample, relative to the folder that `report --images` will be given.
+    """
     names = np.asarray(class_names).astype(str)
     numbers = _numbered(np.asarray(labels).astype(str), names)
     parts = np.full(len(numbers), "") if split is None else np.asarray(split).astype(str)
@@ -101,12 +106,16 @@ def pack_arrays(
         class_names=names,
         splits=_splits(numbers, parts),
         ids=ids,
+        paths=paths,
         attribute_names=attribute_names,
     )
 
 
-def read_classes(path: PathLike, *, several: str = "average") -> Classes:
-    """Class descriptions from a CSV (name first, then numbers; a line of attribute names is known), JSON or .npz."""
+def read_classes(path: PathLike, *, several: str = "average", missing: bool = False) -> Classes:
+    """Class descriptions from a CSV (name first, then numbers; a line of attribute names is known), JSON or .npz.
+
+    ``missing``: whether a number may be missing, which is NaN; otherwise that is an error.
+    """
     if several not in ("average", "keep"):
         raise UserError(f"several={several!r} is not known. Give 'average' or 'keep'.")
     path = existing_file(path)
@@ -124,6 +133,8 @@ def read_classes(path: PathLike, *, several: str = "average") -> Classes:
     for name, vector in rows:
         if len(vector) != width or not width:
             raise UserError(f"{path}: class '{name}' has {len(vector)} numbers, '{rows[0][0]}' has {width}.")
+        if np.isinf(vector).any() or (np.isnan(vector).any() and not missing):
+            raise UserError(f"{path}: class '{name}' has NaN or infinity. Drop the class, or fill it in.")
         if not name.strip():
             raise UserError(f"{path}: a class has no name. Give each class one; an empty label means: to be labeled.")
         vectors.setdefault(name, []).append(vector)
@@ -209,7 +220,7 @@ def _read_labels(path: Path) -> tuple[Array, Array, Array]:
     if lines and [cell.lower() for cell in lines[0][:2]] == ["id", "label"]:
         extra = [cell.lower() for cell in lines.pop(0)[2:]]
         if extra == _PREDICTED:
-            lines = [line[:2] for line in lines]
+            lines = [[_as_it_was(cell) for cell in line[:2]] for line in lines]
         elif extra not in ([], ["split"]):
             raise UserError(f"{path} has the column '{extra[0]}'. Its columns are id, label, and if wanted split.")
     if not lines:
@@ -219,6 +230,11 @@ def _read_labels(path: Path) -> tuple[Array, Array, Array]:
         raise UserError(f"{path}: each line is id,label or id,label,split; found {','.join(wrong)!r}.")
     table = np.array([[*line, ""][:3] for line in lines])
     return table[:, 0], table[:, 1], np.char.lower(table[:, 2])
+
+
+def _as_it_was(cell: str) -> str:
+    """A name without the apostrophe that `predict` and `label` put before what a spreadsheet would compute."""
+    return cell[1:] if cell[:1] == "'" and cell[1:2] in tuple("=+-@\t\r") else cell
 
 
 def _numbered(labels: Array, names: Array) -> Array:

@@ -62,7 +62,8 @@ def read_pack(path: str | os.PathLike[str], *, attributes: str = "att") -> Pack:
     ]
     if missing:
         raise UserError(
-            f"{path} has no array '{missing[0]}', which a pack needs (it has: {', '.join(arrays) or 'none'})."
+            f"{path} has no array '{missing[0]}', which a pack needs (it has: {', '.join(arrays) or 'none'}). "
+            "Make a pack of features, labels and classes with: superproto pack."
         )
     try:
         return _assembled(path.stem, arrays, arrays[attributes])

@@ -22,11 +22,16 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?")
 
 def match_ids(ids: Array, known: Array | None, n: int, path: Path) -> Array:
     """(n,) for each sample its line among ``ids``; ``known`` are the samples' own ids, None where they have none."""
-    if len(ids) != n:
-        raise UserError(
-            f"{path} has {len(ids)} lines, features have {n} rows. Give one each; leave unknown labels empty."
-        )
     texts = [str(text).strip() for text in ids.tolist()]
+    if len(ids) != n:
+        if all(texts):
+            _check_unique(texts, texts, path)
+        header = (
+            f" If the first line ('{texts[0]},...') names columns, call them id,label." if len(ids) == n + 1 else ""
+        )
+        raise UserError(
+            f"{path} has {len(ids)} lines, features have {n} rows. Give one each; leave unknown labels empty.{header}"
+        )
     if not any(texts):
         warnings.warn(f"{path} has no ids: its lines are taken in the order of the rows.", UserWarning, stacklevel=3)
         return np.arange(n)

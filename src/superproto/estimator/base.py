@@ -19,11 +19,13 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from superproto.errors import UserError
 from superproto.estimator.input_mistakes import check_alignment, check_samples
 from superproto.estimator.model_file import save_model
+from superproto.estimator.notebook import fit_as_html
 from superproto.estimator.validation import Problem, check_problem, fingerprint, read_named_vectors
 from superproto.samples import kernels
 from superproto.samples.centering import center_metric
@@ -125,6 +127,14 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         """
         save_model(self, path, pool=pool)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a summary of the fit; scikit-learn's diagram before it."""
+        return fit_as_html(self) if hasattr(self, "classes_") else estimator_html_repr(self)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """scikit-learn's own would be preferred to ``_repr_html_``."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
     # -- parts -----------------------------------------------------------------------------------------------------
 
     def _ask(self, answer: Callable[[Any, Array], Array], X: Any) -> Array:
@@ -139,12 +149,16 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
 
     def _best(self, X: Array) -> Array:
         """(N,) the row of ``classes_`` that wins."""
-        return self._masked(self._score_rows(X)).argmax(axis=1)
+        return self._winners(self._masked(self._score_rows(X)))
+
+    def _winners(self, masked_scores: Array) -> Array:
+        """(N,) the class with the largest score."""
+        return np.asarray(masked_scores).argmax(axis=1)
 
     def _portable(self) -> ZeroShotEstimator:
         """What a worker needs of the model: nothing that grows with the samples, nothing bound to this process."""
         light = copy.copy(self)
-        for name in ("label_distributions_", "transduction_", "callback", "init"):
+        for name in ("label_distributions_", "transduction_", "_asked", "callback", "init"):
             if hasattr(light, name):
                 setattr(light, name, None)
         return light
@@ -179,7 +193,10 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
     def _check_texts_without_labels(self, problem: Problem) -> None:
         """Where no sample is labeled, descriptions must be comparable with features."""
         if not self._takes_texts():
-            raise UserError("No sample is labeled: every class of y is unseen. Label samples of at least one class.")
+            raise UserError(
+                f"No sample is labeled: every class of y is unseen, but {type(self).__name__} learns from labeled "
+                "samples. Label samples of at least one class, or compare samples with texts by HPL or 'transclip'."
+            )
         if not self._is_shared(problem):
             raise UserError(
                 f"No sample is labeled, and descriptions of {problem.semantics.shape[1]} numbers cannot be compared "
@@ -246,8 +263,13 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
             return learn_metric(rows, problem.labels, problem.n_classes, shrinkage, root=is_nonnegative(rows))
 
     def _prepare(self, X: Any) -> Array:
-        (rows,), _ = gather(rows_of(X).visit(partial(_apply, metric=self.metric_)), concatenated=1)
+        apply = partial(_apply, metric=self.metric_, double=self._needs_double())
+        (rows,), _ = gather(rows_of(X).visit(apply), concatenated=1)
         return rows
+
+    def _needs_double(self) -> bool:
+        """Whether rows are prepared in double precision, whatever their own is."""
+        return False
 
     def _masked(self, scores: Array) -> Array:
         return np.where(self.allowed_, scores, -np.inf)
@@ -263,6 +285,7 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         if problem.asked.any():
             labels[problem.asked], pool = self._pool_answers(X, problem, dense)
         self.transduction_ = self.classes_[labels]
+        self._asked = problem.asked
         self.label_distributions_ = _with_given_labels(problem, pool)
         return labels
 
@@ -289,8 +312,8 @@ def ask_chunk(chunk: Array, *, model: ZeroShotEstimator, answer: Callable[[Any, 
     return tuple(np.concatenate(part) for part in parts)
 
 
-def _apply(chunk: Array, *, metric: Metric) -> tuple[Array]:
-    return (apply_metric(metric, chunk),)
+def _apply(chunk: Array, *, metric: Metric, double: bool) -> tuple[Array]:
+    return (apply_metric(metric, back(chunk).astype(np.float64) if double else chunk),)
 
 
 def _check_size(computable: bool, useful: bool) -> None:

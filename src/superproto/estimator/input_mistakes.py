@@ -8,13 +8,26 @@ import numpy as np
 
 from superproto.errors import UserError
 
+# Kinds of NumPy types that are no features. scikit-learn's own words about complex numbers come first.
+_NO_FEATURES = {
+    "U": "X holds text.",
+    "S": "X holds text.",
+    "M": "X holds dates.",
+    "m": "X holds durations.",
+    "c": "Complex data not supported.",
+}
+
 
 def check_samples(X: Any) -> None:
-    """One dimension, masked values, NaN or infinity in an array, frame or list: say which, and where."""
+    """One dimension, masked values, texts, dates, complex numbers, NaN or infinity: say which, and where."""
     if _has_masked_values(X):
         raise UserError("X is a masked array with masked values. Fill them in, or drop these rows.")
     X = _as_array(X)
-    if not isinstance(X, np.ndarray) or X.dtype.kind not in "fiub":
+    if not isinstance(X, np.ndarray):
+        return
+    if X.dtype.kind in _NO_FEATURES and not _is_numeric_text(X):
+        raise UserError(f"{_NO_FEATURES[X.dtype.kind]} X has type {X.dtype}. Give numbers, one row per sample.")
+    if X.dtype.kind not in "fiub":
         return
     if X.ndim == 1:
         raise UserError(
@@ -66,6 +79,17 @@ def _as_array(X: Any) -> Any:
         return X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
     except (TypeError, ValueError):
         return X
+
+
+def _is_numeric_text(X: np.ndarray[Any, Any]) -> bool:
+    """Whether all texts are numbers, which scikit-learn converts."""
+    if X.dtype.kind not in "US":
+        return False
+    try:
+        X.astype(np.float64)
+    except ValueError:
+        return False
+    return True
 
 
 def _has_masked_values(values: Any) -> bool:

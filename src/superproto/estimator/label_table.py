@@ -132,7 +132,7 @@ def write_labels(
 
 def _answers(model: Any, rows: Array, ids: Array, threshold: float) -> LabelChunk:
     scores, masked, probabilities = model.answers(rows)
-    first = masked.argmax(axis=1)
+    first = model._winners(masked)
     at = np.arange(len(rows))
     top = probabilities[at, first]
     others = masked.copy()

@@ -8,6 +8,7 @@
     number of NumPy's                    {"number": tensor}
     sparse matrix                        {"sparse": [data, indices, indptr], "shape": [n, m]}
     metric                               {"metric": {...}}
+    forecast                             {"forecast": [accuracy, chance]}
     list, tuple, dict with text keys     {"list": [...]}, {"tuple": [...]}, {"dict": {...}}
 
 Memory order is kept, because a matrix product rounds differently for another order, and labels are promised to the bit.
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from superproto.errors import UserError
+from superproto.estimator.forecast import Forecast
 from superproto.files import check_expansion
 from superproto.samples.chunks import Array
 from superproto.samples.whitening import Metric
@@ -48,6 +50,8 @@ class Encoder:
             return self._array(name, value)
         if isinstance(value, Metric):
             return {"metric": {f.name: self.encode(f"{name}.{f.name}", getattr(value, f.name)) for f in fields(value)}}
+        if isinstance(value, Forecast):
+            return {"forecast": [float(part) for part in value]}
         if type(value) in (list, tuple):
             return {type(value).__name__: [self.encode(f"{name}.{i}", part) for i, part in enumerate(value)]}
         if isinstance(value, dict) and all(isinstance(key, str) for key in value):
@@ -108,8 +112,8 @@ class Decoder:
             raise UserError(f"{str(spec)[:40]!r} is no value.")
         readers = {
             "array": self._array, "number": self._number, "mixed": self._mixed, "classes": self._labels,
-            "sparse": self._sparse, "metric": self._metric, "list": self._list, "tuple": self._tuple,
-            "dict": self._dict,
+            "sparse": self._sparse, "metric": self._metric, "forecast": self._forecast, "list": self._list,
+            "tuple": self._tuple, "dict": self._dict,
         }  # fmt: skip
         kind = next((kind for kind in readers if kind in spec), None)
         if kind is None:
@@ -172,6 +176,12 @@ class Decoder:
 
     def _list(self, spec: dict[str, Any]) -> list[Any]:
         return [self.decode(part) for part in self._sequence(spec["list"])]
+
+    def _forecast(self, spec: dict[str, Any]) -> Forecast:
+        parts = self._sequence(spec["forecast"])
+        if len(parts) != len(Forecast._fields) or not all(isinstance(part, float) for part in parts):
+            raise UserError("a forecast is not two numbers.")
+        return Forecast(*parts)
 
     def _tuple(self, spec: dict[str, Any]) -> tuple[Any, ...]:
         return tuple(self.decode(part) for part in self._sequence(spec["tuple"]))

@@ -16,6 +16,7 @@ import inspect
 import json
 import os
 import warnings
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,10 @@ def _read(path: Path) -> tuple[str, str, dict[str, Array]]:
     except UserError:
         raise
     except (SafetensorError, OSError, ValueError, TypeError, KeyError, AttributeError, MemoryError) as error:
+        if zipfile.is_zipfile(path):
+            raise UserError(
+                f"{path} is a pack or an archive, not a model. Fit one with: superproto fit {path} -o MODEL"
+            ) from None
         raise UserError(f"{path} is not a model file, or not a whole one ({_brief(error)}).") from None
 
 

@@ -19,6 +19,7 @@ from superproto.baselines.registry import find_method
 from superproto.datasets.task import Task
 from superproto.errors import UserError
 from superproto.estimator.kernel_ridge import solve_ridge
+from superproto.evaluation.paired_gain import paired_gain
 from superproto.evaluation.tuning.tuner import score_of
 from superproto.metrics import area_under_curve
 from superproto.samples.chunks import Array, ArrayRows
@@ -38,15 +39,12 @@ class Attribute(NamedTuple):
 
 
 class Drop(NamedTuple):
-    """What leaving so many of the least visible attributes out changes on held-out classes, and its standard error."""
+    """What leaving so many of the least visible attributes out changes on held-out classes, paired over the folds."""
 
     left_out: int
     gain: float
     standard_error: float
-
-    @property
-    def is_clear(self) -> bool:
-        return self.gain > self.standard_error
+    is_clear: bool
 
 
 @dataclass(frozen=True)
@@ -150,16 +148,17 @@ def _drops(tasks: Sequence[Task], method: str, seed: int) -> list[Drop]:
     counts = sorted({round(share * k) for share in _SHARES} - {0, k})
     if any(len(fold.seen_classes) < 2 for fold in tasks):
         return []
-    gains: dict[int, list[float]] = {count: [] for count in counts}
+    whole: list[float] = []
+    without: dict[int, list[float]] = {count: [] for count in counts}
     for fold in tasks:
         auc, correlation = _mean_visibility(fold.folds(min(2, len(fold.seen_classes)), seed))
         worst = np.lexsort((correlation, auc))
-        whole = score_of(fold, method, {}, seed)
+        whole.append(score_of(fold, method, {}, seed))
         for count in counts:
             kept = np.setdiff1d(np.arange(k), worst[:count])
-            gains[count].append(_score(replace(fold, semantics=fold.semantics[:, kept]), method, seed) - whole)
-    errors = {count: float(np.std(values, ddof=1) / np.sqrt(len(values))) for count, values in gains.items()}
-    return [Drop(count, float(np.mean(values)), errors[count]) for count, values in gains.items()]
+            without[count].append(_score(replace(fold, semantics=fold.semantics[:, kept]), method, seed))
+    gains = {count: paired_gain(scores, whole) for count, scores in without.items()}
+    return [Drop(count, gain.mean, gain.standard_error, gain.is_clear) for count, gain in gains.items()]
 
 
 def _score(task: Task, method: str, seed: int) -> float:

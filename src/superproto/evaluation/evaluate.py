@@ -57,7 +57,7 @@ class Evaluation:
     seconds : what the method took to learn and answer: read + passes + whiten + fit + predict of the breakdown.
     breakdown : seconds by station.
     notes : what the method warned about.
-    answers : (n,) classes, as `task.expected`; model : the fitted estimator.
+    answers : (n,) classes, as `task.expected`; class_scores : (n, C) their scores; model : the fitted estimator.
     """
 
     task: Task
@@ -69,6 +69,7 @@ class Evaluation:
     breakdown: dict[str, float]
     notes: tuple[str, ...]
     answers: Array = field(repr=False)
+    class_scores: Array = field(repr=False)
     model: Any = field(repr=False)
 
     @property
@@ -98,7 +99,7 @@ def evaluate(
     """
     model = method_for(method, params, candidates=task.candidates, seed=seed, constants=constants)
     method = method if isinstance(method, str) else type(method).__name__
-    _check_truth_is_known(task)
+    check_truth_is_known(task)
     if inductive and not task.is_inductive:
         task = task.inductive()
     with measured() as seconds, warnings.catch_warnings(record=True) as warned:
@@ -118,6 +119,7 @@ def evaluate(
         breakdown=seconds,
         notes=_sentences(warned),
         answers=answers.labels,
+        class_scores=answers.scores,
         model=model,
     )
 
@@ -166,7 +168,8 @@ def difference(first: Evaluation, second: Evaluation) -> Difference:
     )
 
 
-def _check_truth_is_known(task: Task) -> None:
+def check_truth_is_known(task: Task) -> None:
+    """An error where a task has nothing that can be scored."""
     if not len(task.expected):
         raise UserError(
             f"{task.name} has no unlabeled samples, so there is nothing to score. Mark samples to be labeled with -1."

@@ -8,6 +8,7 @@ It needs ``fit(X, y, semantics=...)``, where y is -1 for what is to be labeled, 
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
 from collections.abc import Mapping
@@ -38,10 +39,23 @@ def method_for(method: Any, params: Mapping[str, Any] | None = None, **options: 
         raise UserError(
             f"{type(model).__name__} has no method {missing[0]}. It needs fit(X, y, semantics=) and predict(X)."
         )
+    _check_takes_semantics(model)
     if hasattr(model, "get_params"):
         fixed = {"candidates": options.get("candidates", "unseen"), "random_state": options.get("seed", 0)}
         model.set_params(**{name: value for name, value in fixed.items() if name in model.get_params(deep=False)})
     return model
+
+
+def _check_takes_semantics(model: Any) -> None:
+    try:
+        accepted = inspect.signature(model.fit).parameters.values()
+    except (TypeError, ValueError):
+        return
+    if not any(entry.name == "semantics" or entry.kind is entry.VAR_KEYWORD for entry in accepted):
+        raise UserError(
+            f"{type(model).__name__}.fit takes no semantics=, the descriptions of the classes. "
+            "A method of your own needs fit(X, y, semantics=) and predict(X)."
+        )
 
 
 def _imported(spec: str) -> Any:
@@ -75,7 +89,7 @@ def row_answers(
     model: Any, rows: Array, n_classes: int, labels: Array | None = None, doubt: Array | None = None
 ) -> tuple[Array, Array, Array]:
     """(labels, scores, probabilities) of rows, as far as they are not known; what a model cannot say is certainty."""
-    labels = np.asarray(model.predict(rows)) if labels is None else labels
+    labels = _checked_labels(model, np.asarray(model.predict(rows)) if labels is None else labels, len(rows), n_classes)
     if doubt is None and hasattr(model, "predict_proba"):
         doubt = model.predict_proba(rows)
     elif doubt is None:
@@ -85,3 +99,16 @@ def row_answers(
     if np.shape(scores) != (len(rows), n_classes) or np.shape(doubt) != np.shape(scores):
         raise UserError(f"{type(model).__name__} gives scores of shape {np.shape(scores)}. Give one column per class.")
     return labels, scores, doubt
+
+
+def _checked_labels(model: Any, labels: Array, n_rows: int, n_classes: int) -> Array:
+    """Labels that are rows of the descriptions, one for each row that was asked about."""
+    name = type(model).__name__
+    if labels.shape != (n_rows,):
+        raise UserError(f"{name} gives labels of shape {labels.shape} for {n_rows} rows. Give one label per row.")
+    if labels.dtype.kind not in "iu":
+        raise UserError(f"{name} gives labels of type {labels.dtype}. Give row numbers of semantics, as in y.")
+    wrong = np.flatnonzero((labels < 0) | (labels >= n_classes))
+    if len(wrong):
+        raise UserError(f"{name} gives the label {labels[wrong[0]]}, but there are classes 0 to {n_classes - 1}.")
+    return labels

@@ -184,11 +184,27 @@ class Reference:
         return f"{self.data.name}{said}"
 
 
+@dataclass(frozen=True)
+class MethodCard:
+    """What a method is called and where it is from: the year of its publication is 0 where there is none.
+
+    `published`: figures of its paper. `differs`: why the ones here are others.
+    """
+
+    method: str
+    name: str
+    reference: str
+    year: int = 0
+    published: str = ""
+    differs: str = ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LeaderboardPlan(_SeededPlan):
     """All of `leaderboard.toml`. `groups`: the methods by kind. `parts` are in the order in which they are run."""
 
     groups: dict[str, tuple[str, ...]]
+    cards: tuple[MethodCard, ...] = ()
     untuned: tuple[str, ...]
     folds: int
     limit: float
@@ -207,7 +223,12 @@ class LeaderboardPlan(_SeededPlan):
 
     @property
     def named_methods(self) -> list[str]:
-        return [*self.methods, *self.untuned, *self.chance, *(entry.method for entry in self.references)]
+        described = (card.method for card in self.cards)
+        return [*self.methods, *described, *self.untuned, *self.chance, *(entry.method for entry in self.references)]
+
+    def card(self, method: str) -> MethodCard:
+        """The card of a method; its key stands for a name that the plan does not have."""
+        return next((card for card in self.cards if card.method == method), MethodCard(method, method, ""))
 
     def skipped(self, method: str, part: Part, setting: str) -> str | None:
         """Why this cell is left out, if it is."""

@@ -27,7 +27,7 @@ from superproto.errors import UserError
 from superproto.evaluation.evaluate import HEADLINES, Evaluation
 from superproto.files import PathLike, write_whole
 
-KINDS = ("run", "tuning", "figure", "robustness", "speed")
+KINDS = ("run", "tuning", "calibration", "figure", "robustness", "speed")
 _FAILED = "failed: "
 # What a study of speed measured, as its views take it.
 Entry = dict[str, Any]
@@ -37,9 +37,9 @@ Entry = dict[str, Any]
 class Record:
     """A measurement: its task (by name and by sha256 of what decides a score), its method, its scores, its cost.
 
-    `kind` is one of `KINDS`. `method` is the method of a run or of a search; of the other kinds it is the name of the
-    figure, the condition or the study. `constants` are those of HPL that differ from the model's. Without `scores`
-    nothing was measured, and `notes` says why.
+    `kind` is one of `KINDS`. `method` is the method of a run, a search or a calibration; of the other kinds it
+    is the name of the figure, the condition or the study. `constants` are those of HPL that differ from the model's.
+    Without `scores` nothing was measured, and `notes` says why.
     """
 
     task: str

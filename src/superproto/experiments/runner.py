@@ -20,7 +20,7 @@ from typing import Any
 from superproto.baselines.registry import make_model, parameters_of
 from superproto.datasets.task import Task
 from superproto.evaluation import bootstrap
-from superproto.evaluation.evaluate import HEADLINES, evaluate
+from superproto.evaluation.evaluate import HEADLINES, Evaluation, evaluate
 from superproto.experiments.records import (
     Record,
     append_record,
@@ -30,7 +30,11 @@ from superproto.experiments.records import (
 )
 from superproto.experiments.task_cache import PreparedTask, Whitened
 from superproto.files import PathLike, check_writable
+from superproto.metrics import generalized_scores, predict_with_bias
 from superproto.samples.progress import time_left
+
+# The entry of a GZSL run's scores with those of calibrated stacking.
+CALIBRATED = "calibrated"
 
 OnRecord = Callable[[Record, bool], None]
 Step = Callable[[str], None]
@@ -38,14 +42,22 @@ Step = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Job:
-    """One measurement: its record without scores, and the function that completes it."""
+    """One measurement: its record without scores, and the function that completes it.
+
+    A recorded measurement that lacks a score of `needs` is made again.
+    """
 
     asked: Record
     measure: Callable[[Record], Record]
+    needs: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         return self.asked.key
+
+    def answered_by(self, record: Record | None) -> bool:
+        """Whether a known record spares the measurement; one without any score says why there is none."""
+        return record is not None and (not record.scores or all(name in record.scores for name in self.needs))
 
 
 def run_jobs(
@@ -78,7 +90,7 @@ def iterate_jobs(
     known = {record.key: record for record in ([] if again else known_records(path)) if not record.failed}
     left: list[Job] = []
     for job in jobs:
-        if job.key in known:
+        if job.answered_by(known.get(job.key)):
             yield known[job.key], True
         elif processes > 1:
             left.append(job)
@@ -132,7 +144,8 @@ class Run:
     """A method with its parameters on a task. `chosen` says how the parameters were chosen.
 
     `constants`: of HPL, where they are not those of the model. `share_whitening`, for parameters with ``whiten=True``:
-    take the samples that are whitened once for all methods.
+    take the samples that are whitened once for all methods. `seen_bias`, for GZSL: also score the answers of calibrated
+    stacking with this bias; a record of seed 0 without them does not count.
     """
 
     task: Task | PreparedTask
@@ -142,6 +155,7 @@ class Run:
     chosen: str | None = None
     share_whitening: bool = False
     constants: Mapping[str, Any] = field(default_factory=dict)
+    seen_bias: float | None = None
 
     def job(self, limit: float | None = None, keep_right: bool = False) -> Job:
         """`limit`: seconds that it may take; `keep_right`: record which answers were right, to compare in pairs."""
@@ -157,7 +171,8 @@ class Run:
             constants=dict(self.constants),
         )
         ready = given.whitened if self.share_whitening else None
-        return Job(asked, partial(_evaluated, given, self.params, ready, limit, keep_right))
+        needs = (CALIBRATED,) if self.seen_bias is not None and self.seed == 0 else ()
+        return Job(asked, partial(_evaluated, given, self.params, ready, limit, keep_right, self.seen_bias), needs)
 
 
 def _evaluated(
@@ -166,6 +181,7 @@ def _evaluated(
     whitened: Callable[[], Whitened] | None,
     limit: float | None,
     keep_right: bool,
+    seen_bias: float | None,
     asked: Record,
 ) -> Record:
     """The record that was asked for, with its scores; whitening that methods share does not count for the limit."""
@@ -178,6 +194,8 @@ def _evaluated(
     scores = {**found.scores, "cpu_seconds": process_time() - cpu}
     if keep_right:
         scores["right"] = bootstrap.pack_correctness(task, found.answers)
+    if seen_bias is not None:
+        scores[CALIBRATED] = calibrated_scores(found, seen_bias)
     waited = {} if ready is None else {"whiten": ready.seconds}
     return replace(
         asked,
@@ -186,6 +204,14 @@ def _evaluated(
         breakdown={**waited, **found.breakdown},
         notes=list(found.notes),
     )
+
+
+def calibrated_scores(found: Evaluation, seen_bias: float) -> dict[str, float]:
+    """U, S and H of calibrated stacking: the bias is subtracted from the scores of the seen classes."""
+    task, known = found.task, found.task.expected >= 0
+    answers = predict_with_bias(found.class_scores[known], task.seen_classes, seen_bias)
+    scores = generalized_scores(task.expected[known], answers, task.seen_classes)
+    return {"seen_bias": seen_bias, **scores._asdict()}
 
 
 def run_methods(

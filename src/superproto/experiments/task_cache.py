@@ -76,6 +76,7 @@ class TaskCache:
         self._prepared: dict[tuple[str, str], PreparedTask] = {}
         self._whitened: dict[tuple[str, str], Whitened] = {}
         self._folds: dict[tuple[int, bool], list[Task]] = {}
+        self._generalized: dict[bool, Task] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process reads the data set itself, once for all the work that it is given."""
@@ -124,6 +125,13 @@ class TaskCache:
             folds = self.task("zsl").folds(number)
             self._folds = {key: [whiten(fold).task for fold in folds] if whitened else folds}
         return self._folds[key]
+
+    def generalized_fold(self, whitened: bool) -> Task:
+        """A GZSL validation task: hidden seen classes, and a fifth of the labeled samples of the others."""
+        if whitened not in self._generalized:
+            (fold,) = self.task("gzsl").folds(1)
+            self._generalized = {whitened: whiten(fold).task if whitened else fold}
+        return self._generalized[whitened]
 
     def has(self, protocol: str) -> bool:
         """Whether the data set has this split: the standard one is often missing."""

@@ -15,13 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from superproto.errors import UserError
 from superproto.estimator.base import NEGLIGIBLE, ZeroShotEstimator, ask_chunk
 from superproto.estimator.calibration import label_uncertainty, labeled_sharpness
+from superproto.estimator.forecast import NO_FORECAST
 from superproto.estimator.validation import Problem
 from superproto.hpl.checkpoint import Checkpoint, signature
 from superproto.hpl.class_order import class_order, in_class_order
 from superproto.hpl.composition import build_objective, class_shares, scorer, scoring
 from superproto.hpl.constants import Constants
 from superproto.hpl.fit_data import FitData
-from superproto.hpl.forecast import NO_FORECAST, LeftOutFits, label_left_out_classes
+from superproto.hpl.forecast import LeftOutFits, label_left_out_classes
 from superproto.hpl.objective.state import Objective, State
 from superproto.hpl.parameters import Parameters, check_parameters, is_unit, with_few_labels_as_unseen
 from superproto.hpl.pool_diagnosis import measure_evenness
@@ -144,7 +145,7 @@ class HPL(ZeroShotEstimator):
     evenness_ : float
         0 to 1: how far the pool looked as if it held all candidates, none far larger than the others. Below 1 their
         sizes are not held to be equal, and descriptions pull more.
-    forecast_ : tuple of two floats
+    forecast_ : named tuple (accuracy, chance)
         Per-class accuracy to expect on the unseen classes, from seen classes that were left out and labeled as if
         they were unseen, and that of guessing. NaN where fewer than four classes are seen.
     classes_ : array of shape (C,)
@@ -251,7 +252,7 @@ class HPL(ZeroShotEstimator):
         objective, outcome = refine(objective, outcome, data, seen, fresh, evenness, weights, params, self._refit)
         self._store(objective, outcome, data, evenness, seen.temperature, order)
         left_out = self._left_out_fits(X, task, params)
-        self.forecast_ = tuple(NO_FORECAST if left_out is None else left_out.forecast())
+        self.forecast_ = NO_FORECAST if left_out is None else left_out.forecast()
         trust = trust_in_labels(left_out, None if task.seen.any() else texts)
         found = measure_uncertainty(data, seen, outcome.state, scorer(objective, outcome.state), trust)
         self._store_answers(X, problem, None if found is None else found.in_order(order))

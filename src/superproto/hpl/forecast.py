@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from superproto.estimator.forecast import Forecast
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array, rows_at, rows_of
 
@@ -20,13 +21,6 @@ LEAST_SEEN = 4
 ENTRIES, LEFT_OUT_CLASSES, MOST_FITS = 2**23, 40, 5
 # Share of the samples of the other classes that join the pool in the generalized setting.
 POOL_OF_SEEN = 0.2
-
-
-class Forecast(NamedTuple):
-    """The per-class accuracy to expect on the unseen classes, and that of guessing; NaN where too few are seen."""
-
-    accuracy: float
-    chance: float
 
 
 class LeftOutFits(NamedTuple):
@@ -48,9 +42,6 @@ class LeftOutFits(NamedTuple):
         """Whether the accuracy is above that of guessing by two standard errors over the classes."""
         error = float(self.by_class.std()) / np.sqrt(len(self.by_class))
         return bool(self.by_class.mean() - 2 * error > 1 / self.candidates)
-
-
-NO_FORECAST = Forecast(float("nan"), float("nan"))
 
 
 def label_left_out_classes(

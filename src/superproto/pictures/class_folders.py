@@ -57,8 +57,9 @@ def _near_misses(ids: Sequence[str], class_names: Sequence[str], known: dict[str
             close = difflib.get_close_matches(_simplified(folder), plain, 1, cutoff=0.87)
             near = plain[close[0]] if close else None
         if near is not None:
+            pictures = "picture is" if count == 1 else f"{count} pictures are"
             warnings.append(
-                f"The folder {folder!r} is not a class, but {near!r} is. Its {count} pictures are taken as unsorted. "
+                f"The folder {folder!r} is not a class, but {near!r} is. Its {pictures} taken as unsorted. "
                 "Rename the folder if it holds that class."
             )
     return warnings

@@ -20,6 +20,8 @@ from superproto.pictures.sentences import embed_sentences
 from superproto.samples.chunks import Array
 
 QUESTIONS = ("color", "shape", "size", "parts", "pattern", "where found")
+_NAME_COLUMNS = ("", "id", "name", "class", "class_name", "class name", "label")
+_TEXT_COLUMNS = ("description", "descriptions", "text", "sentence", "words")
 _NAMES_ALONE = (
     "The classes have names and no description, so the names are embedded. Expect little: on 15 kinds of birds names "
     "gave 26 % right labels, sentences about what one sees 55 %, attributes in numbers 94 %. "
@@ -30,7 +32,7 @@ _NAMES_ALONE = (
 class DescribedClasses(NamedTuple):
     """Names (C,), vectors (C, k), the names of the numbers (k,) if they have any, what they are made of, and notes.
 
-    kind : "attributes", "sentences" or "names".
+    kind : "attributes", "sentences" or "names"; texts : what was embedded, None of attributes.
     """
 
     names: Array
@@ -38,6 +40,7 @@ class DescribedClasses(NamedTuple):
     attributes: Array | None
     kind: str
     notes: list[str]
+    texts: list[str] | None = None
 
 
 def describe_classes(path: PathLike, *, encoder: PictureEncoder | None = None) -> DescribedClasses:
@@ -55,7 +58,7 @@ def describe_classes(path: PathLike, *, encoder: PictureEncoder | None = None) -
     names, texts, kind = table
     notes = [_NAMES_ALONE.format(file=path.name)] if kind == "names" else []
     read = getattr(encoder, "embed_texts", embed_sentences)
-    return DescribedClasses(np.array(names), np.asarray(read(texts)), None, kind, notes)
+    return DescribedClasses(np.array(names), np.asarray(read(texts)), None, kind, notes, texts)
 
 
 def write_semantics(path: PathLike, described: DescribedClasses) -> None:
@@ -129,9 +132,12 @@ def _read_lines(path: Path) -> tuple[list[str], list[list[str]]]:
     """The header, if there is one, and the lines; each class once."""
     lines = [[cell.strip() for cell in line] for line in csv_rows(path)]
     lines = [line for line in lines if any(line)]
-    header = lines.pop(0) if lines and lines[0][0].lower() in ("", "id", "name", "class", "class_name", "label") else []
+    header = lines.pop(0) if lines and _is_header(lines[0]) else []
     if not lines:
         raise UserError(f"{path} describes no class. Give a line for each: its name, then numbers or words.")
+    divided = next((sign for sign in ";\t" if all(len(line) == 1 and sign in line[0] for line in lines)), None)
+    if divided is not None:
+        raise UserError(f"{path} is divided by {'tabs' if divided == chr(9) else 'semicolons'}. Save it with commas.")
     nameless = next((line for line in lines if not line[0]), None)
     if nameless is not None:
         raise UserError(f"{path}: a line has no class name ({', '.join(nameless)[:60]}). The name comes first.")
@@ -140,6 +146,12 @@ def _read_lines(path: Path) -> tuple[list[str], list[list[str]]]:
     if twice is not None and not all(is_number(cell) for line in lines for cell in line[1:]):
         raise UserError(f"{path}: '{twice}' is described twice. Give one line for each class.")
     return header, lines
+
+
+def _is_header(line: list[str]) -> bool:
+    """Whether a line names the columns, by words that people use for the first or the second one."""
+    second = line[1].lower() if len(line) > 1 else ""
+    return line[0].lower() in _NAME_COLUMNS or second in (*_TEXT_COLUMNS, *QUESTIONS)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -153,7 +165,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _attributes(path: Path) -> DescribedClasses:
-    found = read_classes(path)
+    found = read_classes(path, missing=True)
     names, semantics, attributes = found.names, np.array(found.semantics, dtype=float), found.attributes
     missing = np.isnan(semantics)
     notes: list[str] = []

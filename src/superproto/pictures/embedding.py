@@ -81,9 +81,13 @@ def embed_folder(
 
 
 def write_embedded(path: PathLike, embedded: EmbeddedFolder) -> None:
-    """The file that `fit --features`, `pack` and `predict` read: arrays `features` and `ids`."""
+    """The file that `fit --features`, `pack` and `predict` read: arrays `features`, `ids` and `image_files`.
+
+    The ids are the paths; `image_files` tells a pack, and its report, that they lead to pictures.
+    """
+    ids = np.array(embedded.ids, dtype=str)
     with write_whole(path) as handle:
-        np.savez(handle, features=embedded.features, ids=np.array(embedded.ids, dtype=str))
+        np.savez(handle, features=embedded.features, ids=ids, image_files=ids)
 
 
 def _embed_new(

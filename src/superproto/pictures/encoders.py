@@ -22,6 +22,7 @@ from superproto.samples.chunks import Array
 
 DEFAULT_ENCODER = "efficientnet-lite0"
 _INSTALL = 'pip install "superproto[pictures]"'
+_BESIDE_THE_EXTRA = {model.package for name, model in LITE_MODELS.items() if name != DEFAULT_ENCODER}
 _MEAN_IMAGENET, _DEVIATION_IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
@@ -66,7 +67,10 @@ def package_file(package: str, file: str) -> Path:
     """The path of a file in an installed package of weights; the package itself is not executed."""
     found = importlib.util.find_spec(package)
     if found is None or found.origin is None:
-        raise UserError(f"The package {package.replace('_', '-')} is not installed. Install it with: {_INSTALL}")
+        name = package.replace("_", "-")
+        # The extra has the default encoder only.
+        cure = f"pip install {name}" if package in _BESIDE_THE_EXTRA else _INSTALL
+        raise UserError(f"The package {name} is not installed. Install it with: {cure}")
     return Path(found.origin).parent / file
 
 
@@ -119,7 +123,7 @@ def _open_onnx(name: str, path: Path) -> PictureEncoder:
     except UserError:
         raise
     except Exception as error:  # onnxruntime's errors share no public base class
-        raise UserError(f"{path} is not a network that onnxruntime reads ({_brief(error)}).") from None
+        raise UserError(f"{path} is not a network that onnxruntime reads ({brief(error)}).") from None
     inputs = session.get_inputs()
     shape = inputs[0].shape
     if len(inputs) != 1 or len(shape) != 4 or shape[1] not in (3, "3"):
@@ -132,8 +136,9 @@ def _open_onnx(name: str, path: Path) -> PictureEncoder:
     try:
         return OnnxEncoder(name, f"onnx {digest} view 1", session, View(side, 0.875), shift, scale)
     except Exception as error:
-        raise UserError(f"{path} does not run on pictures ({_brief(error)}).") from None
+        raise UserError(f"{path} does not run on pictures ({brief(error)}).") from None
 
 
-def _brief(error: Exception) -> str:
-    return " ".join(str(error).split())[:120]
+def brief(error: Exception) -> str:
+    """The first words of an error, in one line."""
+    return " ".join(str(error).split())[:200]

@@ -5,15 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from superproto import __version__
 from superproto.files import write_whole
-from superproto.pictures.forecast import AccuracyForecast
+from superproto.hpl.estimator import HPL
 from superproto.pictures.labeling import PictureTask
 
+MODEL_FILE = "model.safetensors"
 _FILE = "fit.json"
+
+
+class FitRecord(NamedTuple):
+    """A hash of what was fitted, and what the fit had to say about its labels."""
+
+    signature: str
+    notes: list[str]
 
 
 def fit_signature(task: PictureTask) -> str:
@@ -26,20 +35,19 @@ def fit_signature(task: PictureTask) -> str:
     return seal.hexdigest()
 
 
-def write_fit_record(folder: Path, signature: str, forecast: AccuracyForecast | None) -> None:
-    """Note that the model in the folder is the one of this signature."""
-    content = {"signature": signature, "forecast": None if forecast is None else forecast._asdict()}
+def write_fit_record(folder: Path, record: FitRecord, model: HPL) -> None:
+    """Save the model, and note on what it was fitted; a kill in between leaves a model that no record vouches for."""
+    (folder / _FILE).unlink(missing_ok=True)
+    model.save(folder / MODEL_FILE)
     with write_whole(folder / _FILE, text=True) as handle:
-        json.dump(content, handle)
+        json.dump(record._asdict(), handle)
 
 
-def read_fit_record(folder: Path, signature: str) -> tuple[bool, AccuracyForecast | None]:
-    """Whether the model in the folder has this signature, and its forecast."""
+def read_fit_record(folder: Path, signature: str) -> FitRecord | None:
+    """What is known about the model in the folder; None where there is none, or one of another signature."""
     try:
         content = json.loads((folder / _FILE).read_text(encoding="utf-8"))
-        if content["signature"] != signature:
-            return False, None
-        forecast = content["forecast"]
-        return True, None if forecast is None else AccuracyForecast(**forecast)
+        record = FitRecord(content["signature"], [str(note) for note in content["notes"]])
     except (OSError, ValueError, KeyError, TypeError):
-        return False, None
+        return None
+    return record if record.signature == signature and (folder / MODEL_FILE).exists() else None

@@ -67,6 +67,12 @@ def content_hash(content: bytes) -> str:
 
 def decode(content: bytes, side: int, crop: float) -> Decoded:
     """The view of a picture: upright, RGB on white, central square, resized."""
+    picture = open_picture(content, int(2 * side / crop))
+    return Decoded(content_hash(content), _view(picture, side, crop), _fingerprint(picture))
+
+
+def open_picture(content: bytes, fine: int) -> Any:
+    """A Pillow image: upright, RGB on white, reduced as long as its sides still have `fine` pixels."""
     from PIL import Image
 
     if not content:
@@ -74,7 +80,7 @@ def decode(content: bytes, side: int, crop: float) -> Decoded:
     # The limits below are stricter than Pillow's, and count what each picture needs.
     Image.MAX_IMAGE_PIXELS = None
     try:
-        picture = _open_rgb(content, int(2 * side / crop))
+        return _open_rgb(content, fine)
     except Unusable:
         raise
     except MemoryError:
@@ -83,7 +89,6 @@ def decode(content: bytes, side: int, crop: float) -> Decoded:
         raise Unusable(_foreign(content)) from None
     except Exception as error:  # a decoder may raise anything on a damaged file
         raise Unusable(_damage(error)) from None
-    return Decoded(content_hash(content), _view(picture, side, crop), _fingerprint(picture))
 
 
 def decode_file(path: str | os.PathLike[str], side: int, crop: float) -> Decoded:

@@ -10,6 +10,7 @@ import numpy as np
 from superproto.datasets.feature_files import Features
 from superproto.datasets.task import Task
 from superproto.errors import UserError
+from superproto.estimator.forecast import Forecast
 from superproto.estimator.label_table import write_labels
 from superproto.files import PathLike
 from superproto.hpl.estimator import HPL
@@ -18,7 +19,6 @@ from superproto.pictures.class_folders import label_by_folder
 from superproto.pictures.descriptions import DescribedClasses, describe_classes
 from superproto.pictures.embedding import EmbeddedFolder, ReportProgress, embed_folder
 from superproto.pictures.encoders import DEFAULT_ENCODER, PictureEncoder, open_encoder
-from superproto.pictures.forecast import AccuracyForecast, forecast_accuracy
 from superproto.samples.chunks import Array
 
 
@@ -100,14 +100,9 @@ def fit_picture_task(task: PictureTask) -> HPL:
     return model.fit(_rows(task), y, semantics=task.classes.semantics, class_names=task.classes.names)
 
 
-def forecast_task(task: PictureTask) -> AccuracyForecast | None:
-    """What to expect on classes without a folder; None where too few classes have one."""
-    n_unseen = int((~task.seen).sum())
-    if not n_unseen:
-        return None
-    return forecast_accuracy(
-        _rows(task), task.labels, task.classes.semantics, n_unseen=n_unseen, candidates=task.candidates
-    )
+def forecast_of(task: PictureTask, model: HPL) -> Forecast | None:
+    """What to expect on classes without a sorted picture; None where there is none, or too few others have some."""
+    return None if task.seen.all() or not np.isfinite(model.forecast_.accuracy) else model.forecast_
 
 
 def write_picture_labels(path: PathLike, task: PictureTask, model: HPL) -> int:

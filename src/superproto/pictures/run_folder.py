@@ -2,6 +2,24 @@
 
 Pictures are known by the hash of their content, so that renamed or moved files keep their features. Features are
 appended to a file of float16 numbers, which is on the disk before the index says so.
+
+The folder (`PHOTOS/.superproto`, or what `--run` names) holds:
+
+`run.db`
+    An SQLite database in WAL mode. Written by :class:`RunFolder` while pictures are embedded:
+    `files` (path as bytes, size, changed in ns, content, reason): every file below PHOTOS; `content` is its
+    blake2b hash, or NULL with the reason why it is not used.
+    `pictures` (encoder, content, row, fingerprint): the row of a picture in `features-N.f16`, N being the encoder.
+    `encoders` (number, identity, n_features). Other tables are of the page on which labels are reviewed, with
+    `features.npy` and `semantics.npy` beside them: what was fitted, in the order of the model's `transduction_`.
+`features-N.f16`
+    Features of all pictures that encoder N ever saw, in the order in which they were computed.
+`model.safetensors`, `fit.json`
+    The fitted model, and on what it was fitted together with its forecast and its warnings.
+`labels.csv`, `report.html`
+    What the user reads. `--output` names a second place for the labels.
+`lock`
+    Held by the process that embeds pictures.
 """
 
 from __future__ import annotations
@@ -10,7 +28,7 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 
@@ -23,6 +41,7 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, size INTEGER, changed INTEGER, content TEXT, reason TEXT);
 CREATE TABLE IF NOT EXISTS pictures (encoder INTEGER, content TEXT, row INTEGER, fingerprint TEXT,
     PRIMARY KEY (encoder, content));
+CREATE INDEX IF NOT EXISTS picture_rows ON pictures (encoder, row);
 CREATE TABLE IF NOT EXISTS encoders (number INTEGER PRIMARY KEY, identity TEXT UNIQUE, n_features INTEGER);
 """
 
@@ -41,7 +60,7 @@ class RunFolder:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock(folder)
+            self._locked = lock_folder(folder)
             self._database = sqlite3.connect(folder / "run.db", isolation_level=None, timeout=30)
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")
@@ -125,15 +144,17 @@ class RunFolder:
         there = self._store.stat().st_size // (2 * self.n_features) if self._store.exists() else 0
         self._database.execute("DELETE FROM pictures WHERE encoder = ? AND row >= ?", (self._encoder, there))
 
-    def _lock(self, folder: Path) -> None:
-        """Two runs at a time would write the same rows."""
-        self._locked = (folder / "lock").open("w")
-        try:
-            import fcntl
-        except ImportError:
-            return
-        try:
-            fcntl.flock(self._locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._locked.close()
-            raise UserError(f"{folder} is in use by another run. Wait for it, or give --run another folder.") from None
+
+def lock_folder(folder: Path) -> IO[str]:
+    """Hold the folder of a run until the handle is closed: two runs at a time would write the same rows."""
+    locked = (folder / "lock").open("w")
+    try:
+        import fcntl
+    except ImportError:
+        return locked
+    try:
+        fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        locked.close()
+        raise UserError(f"{folder} is in use by another run. Wait for it, or give --run another folder.") from None
+    return locked

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from superproto.errors import UserError
-from superproto.pictures.encoders import PictureEncoder, View
+from superproto.pictures.encoders import PictureEncoder, View, brief
 from superproto.samples.chunks import Array
 
 _PACKAGES = {"open_clip": ("open_clip", "open_clip_torch"), "timm": ("timm", "timm"), "hf": ("transformers",) * 2}
 
 
 def open_torch_encoder(kind: str, name: str) -> PictureEncoder:
-    """open_clip:ARCHITECTURE/PRETRAINED, timm:MODEL, or hf:MODEL (a vision model, or one with texts)."""
+    """open_clip:ARCHITECTURE/WEIGHTS, timm:MODEL, or hf:MODEL (a vision model, or one with texts)."""
     module, package = _PACKAGES[kind]
     try:
         importlib.import_module("torch")
@@ -28,10 +28,12 @@ def open_torch_encoder(kind: str, name: str) -> PictureEncoder:
         raise UserError(
             f"{kind}:{name} needs torch and {package}. Install them with: pip install torch {package}"
         ) from None
+    except (OSError, RuntimeError) as error:  # such as a torchvision that was built for another torch
+        raise UserError(f"{kind}:{name} needs {package}, which cannot be imported ({brief(error)}).") from None
     try:
         return {"open_clip": _open_clip, "timm": _timm, "hf": _hf}[kind](name)
     except (OSError, RuntimeError, ValueError, KeyError) as error:
-        raise UserError(f"{kind}:{name} cannot be opened ({' '.join(str(error).split())[:200]}).") from None
+        raise UserError(f"{kind}:{name} cannot be opened ({brief(error)}).") from None
 
 
 class _TorchEncoder:
@@ -70,7 +72,10 @@ class _TwoSidedEncoder(_TorchEncoder):
 def _open_clip(name: str) -> PictureEncoder:
     import open_clip
 
-    architecture, _, pretrained = name.partition("/")
+    own_weights = name.startswith(("hf-hub:", "local-dir:"))
+    architecture, _, pretrained = (name, "", "") if own_weights else name.partition("/")
+    if not pretrained and not own_weights:
+        raise UserError(f"open_clip:{name} names no weights. Give open_clip:{name}/WEIGHTS, such as ViT-B-32/openai.")
     model = open_clip.create_model(architecture, pretrained=pretrained or None).eval()
     tokenizer = open_clip.get_tokenizer(architecture)
     side = model.visual.image_size
@@ -105,11 +110,15 @@ def _hf(name: str) -> PictureEncoder:
     tokenizer = transformers.AutoTokenizer.from_pretrained(name)
 
     def read(texts: list[str]) -> Any:
-        return model.get_text_features(**tokenizer(texts, padding=True, truncation=True, return_tensors="pt"))
+        tokens = tokenizer(texts, padding=True, truncation=True, return_tensors="pt")
+        return _pooled(model.get_text_features(**tokens))
 
-    return _TwoSidedEncoder(*given, lambda x: model.get_image_features(pixel_values=x), read=read)
+    return _TwoSidedEncoder(*given, lambda x: _pooled(model.get_image_features(pixel_values=x)), read=read)
 
 
 def _pooled(output: Any) -> Any:
+    """One vector for each picture or text; a model answers with a tensor of them, or with an object that has it."""
+    if hasattr(output, "float"):
+        return output
     pooled = getattr(output, "pooler_output", None)
     return output.last_hidden_state.mean(1) if pooled is None else pooled.flatten(1)

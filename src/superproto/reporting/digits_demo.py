@@ -42,17 +42,13 @@ _PER_LINE = 20
 
 @dataclass(frozen=True)
 class Attempt:
-    """One model: its labels for the pool in order; prototypes, objective and labels changed after each iteration.
-
-    ``first_fit`` is the number of iterations before some digits got several prototypes.
-    """
+    """One model: its labels for the pool in order; prototypes, objective and labels changed after each iteration."""
 
     model: HPL
     labels: Array
     prototypes: tuple[Array, ...]
     labels_changed: tuple[int, ...]
     objective: tuple[float, ...]
-    first_fit: int
 
 
 class Choice(NamedTuple):
@@ -95,13 +91,11 @@ def attempt(task: Task) -> Attempt:
     iterations: list[Iteration] = []
     model = HPL(candidates=task.candidates, callback=iterations.append)
     labels = answers(model, task)
-    starts = [number for number, done in enumerate(iterations) if done.iteration == 1]
     return Attempt(
         model, labels,
         prototypes=tuple(done.state.P for done in iterations) if task.asked.any() else (model.visual_prototypes_,),
         labels_changed=tuple(done.labels_changed for done in iterations),
         objective=tuple(done.objective for done in iterations),
-        first_fit=[*starts, len(iterations)][1],
     )  # fmt: skip
 
 
@@ -203,14 +197,11 @@ def _shown_iterations(attempt: Attempt) -> list[int]:
 
 def _settling(attempt: Attempt) -> dict[str, Any]:
     """The objective and the changed labels, by iteration."""
-    iterations, first = list(range(1, len(attempt.labels_changed) + 1)), attempt.first_fit
-    lines = [Series("one prototype for a digit", iterations[:first], attempt.objective[:first])]
-    if first < len(iterations):
-        lines.append(Series("several for some", iterations[first:], attempt.objective[first:]))
+    iterations = list(range(1, len(attempt.labels_changed) + 1))
+    objective = Series("objective", iterations, attempt.objective)
     changed = Series("labels changed", iterations, attempt.labels_changed)
     return {
-        "objective": line_chart(lines, "iteration", "objective", says="The objective by iteration"),
-        "several_prototypes": len(lines) > 1,
+        "objective": line_chart([objective], "iteration", "objective", says="The objective by iteration"),
         "changed": line_chart(
             [changed],
             "iteration",

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 
 from superproto.datasets.task import Task
-from superproto.errors import UserError
 from superproto.estimator.calibration import label_uncertainty
 from superproto.evaluation.diagnostics import class_tree, confused_pairs, readable, super_prototypes
 from superproto.hpl.user_warnings import LOST
 from superproto.metrics import per_class_accuracy
 from superproto.reporting.charts.charts import Series, bar_chart, line_chart
 from superproto.reporting.charts.frame import percent
-from superproto.reporting.charts.pictures import Picture, picture_grid, thumbnail
 from superproto.reporting.model_figures import confusion_table, draw_tree, list_super_prototypes
 from superproto.reporting.page import Page
+from superproto.reporting.pool_map import draw_pool_map
+from superproto.reporting.sample_pictures import LabeledPictures, show_pictures
 from superproto.reporting.table import Table, TableCell
+from superproto.reporting.verdict import Findings, find_absent, find_forecast, find_unmatched, next_steps, say_verdict
 from superproto.samples.chunks import Array
 
 _MAX_SAMPLES = 40
 _MAX_CLASSES = 60
 _MAX_WEAKEST = 15
 _NEAREST = 8
+# Of a chart over the whole page.
+_WIDTH = 1080
 
 
 def build_report(
@@ -36,12 +39,16 @@ def build_report(
     images: Path | None = None,
     tuned: Mapping[str, Any] | None = None,
     attribute_names: list[str] | None = None,
+    files: tuple[str, str | None] = ("MODEL", "PACK"),
+    sample_names: Array | None = None,
 ) -> Page:
     """The page of a fitted model; with the task it was fitted on, sample by sample.
 
-    `images` is the folder that the task's image paths start from; `tuned` the content of a file that `tune` wrote.
+    `images` is the folder that the task's image paths start from; `tuned` the content of a file that `tune` wrote;
+    `files` the model and the data set, as the commands of the last section name them; `sample_names` is what to call
+    each row of the data set.
     """
-    return Page("model_report.html", summarize_model(model, task, images, tuned, attribute_names))
+    return Page("model_report.html", summarize_model(model, task, images, tuned, attribute_names, files, sample_names))
 
 
 def summarize_model(
@@ -50,22 +57,29 @@ def summarize_model(
     images: Path | None = None,
     tuned: Mapping[str, Any] | None = None,
     attribute_names: list[str] | None = None,
+    files: tuple[str, str | None] = ("MODEL", "PACK"),
+    sample_names: Array | None = None,
 ) -> dict[str, Any]:
     """Everything that the page shows: numbers, tables and charts by name; None for a section without content."""
     names = readable(model.classes_)
     answers = None if task is None else _probabilities(model, task)
+    shares = _shares(model, names, answers)
+    called = [] if task is None else _called(task, sample_names)
+    found = _findings(model, task, answers, names, shares, called)
     return {
+        "verdict": say_verdict(found),
+        "steps": next_steps(found, *files, fitted_setting(model), tuned is not None),
         "method": type(model).__name__,
         "task": None if task is None else task.name,
         "n_seen": int(np.sum(model.seen_classes_)),
         "n_unseen": int(np.sum(~model.seen_classes_)),
         "numbers": _numbers(model, task, answers),
-        "shares": _shares(model, names, answers),
+        "shares": shares,
         "descriptions": _descriptions(model, names) if np.any(getattr(model, "class_doubt_", 0)) else None,
         "codes": _codes(model, names, attribute_names) if hasattr(model, "semantic_super_prototypes_") else None,
         "objective": _objective(model) if len(getattr(model, "objective_", ())) > 1 else None,
         "parameters": _parameters(model, tuned),
-        "samples": None if task is None or answers is None else _samples(model, task, answers, names, images),
+        "samples": None if task is None or answers is None else _samples(model, task, answers, names, images, called),
     }
 
 
@@ -75,14 +89,65 @@ def _probabilities(model: Any, task: Task) -> Array:
     return np.asarray(model.predict_proba(rows)) if len(rows) else np.empty((0, len(model.classes_)))
 
 
-def _samples(model: Any, task: Task, answers: Array, names: list[str], images: Path | None) -> dict[str, Any]:
-    """What can be said sample by sample."""
+def _findings(
+    model: Any,
+    task: Task | None,
+    answers: Array | None,
+    names: list[str],
+    shares: Mapping[str, Any] | None,
+    called: list[str],
+) -> Findings:
+    known = task is not None and answers is not None
+    return Findings(
+        n_candidates=int(np.sum(model.allowed_)),
+        uncertainty=None if answers is None else _label_uncertainty(model, answers),
+        ids=called,
+        unmatched=find_unmatched(model, names),
+        absent=find_absent(model, names),
+        empty=[] if shares is None or not shares["counted"] else shares["empty"],
+        accuracy=_accuracy(task, answers) if known and task.truth_known else None,  # type: ignore[union-attr, arg-type]
+        forecast=find_forecast(model),
+    )
+
+
+def _accuracy(task: Task, answers: Array) -> float:
+    return per_class_accuracy(task.expected, answers.argmax(axis=1))
+
+
+def _label_uncertainty(model: Any, answers: Array) -> Array:
+    of_class = np.asarray(getattr(model, "class_doubt_", np.zeros(answers.shape[1])))
+    return label_uncertainty(answers.max(axis=1), of_class[answers.argmax(axis=1)])
+
+
+def _samples(
+    model: Any, task: Task, answers: Array, names: list[str], images: Path | None, called: list[str]
+) -> dict[str, Any]:
+    """What can be said sample by sample; a map of pictures takes the place of the map of samples."""
     pairs = confused_pairs(task.expected, answers.argmax(axis=1), names) if task.truth_known else None
+    pictures = _pictures(model, task, answers, names, images) if len(answers) else None
+    mapped = len(answers) > 2 and not (pictures and pictures["map"])
     return {
-        "uncertainty": _uncertainty(model, task, answers, names, images) if len(answers) else None,
-        "nearest": _nearest(model, task, answers, names, images),
+        "uncertainty": _uncertainty(model, answers, names, called) if len(answers) else None,
+        "pictures": pictures,
+        "map": _map(model, task, answers, names, called) if mapped else None,
+        "nearest": _nearest(model, answers, names, called),
         "confusions": None if pairs is None else confusion_table(pairs),
     }
+
+
+def _map(model: Any, task: Task, answers: Array, names: list[str], called: list[str]) -> dict[str, Any]:
+    rows, uncertainty = np.concatenate([task.X[task.asked], task.later]), _label_uncertainty(model, answers)
+    return draw_pool_map(model, rows, answers.argmax(axis=1), uncertainty, names, called)
+
+
+def _pictures(model: Any, task: Task, answers: Array, names: list[str], images: Path | None) -> dict[str, Any] | None:
+    """What can be seen of the samples, where they have pictures."""
+    paths = _sample_paths(task)
+    if images is None or paths is None:
+        return None
+    rows = np.concatenate([task.X[task.asked], task.later])
+    uncertainty = _label_uncertainty(model, answers)
+    return show_pictures(LabeledPictures(rows, answers.argmax(axis=1), uncertainty, paths, names, images))
 
 
 def _numbers(model: Any, task: Task | None, answers: Array | None) -> list[tuple[str, str]]:
@@ -91,8 +156,11 @@ def _numbers(model: Any, task: Task | None, answers: Array | None) -> list[tuple
         pairs.append((str(len(answers)), "samples labeled"))
         pairs.append((percent(float(answers.max(axis=1).mean())), "mean probability of the label"))
     if task is not None and answers is not None and task.truth_known:
-        accuracy = per_class_accuracy(task.expected, answers.argmax(axis=1))
-        pairs.append((percent(accuracy), "per-class accuracy (the true labels are known)"))
+        pairs.append((percent(_accuracy(task, answers)), "per-class accuracy (the true labels are known)"))
+    forecast = find_forecast(model)
+    if forecast is not None:
+        said = f"forecast for unseen classes (chance: {percent(forecast.chance)})"
+        pairs.append((percent(forecast.accuracy), said))
     return pairs
 
 
@@ -112,12 +180,12 @@ def _shares(model: Any, names: list[str], answers: Array | None) -> dict[str, An
     shown = order if len(order) <= _MAX_CLASSES else np.concatenate([order[:half], order[-half:]])
     chart = bar_chart(
         [_marked(model, names, c) for c in shown], [shares[shown].tolist()], "share of the unlabeled samples", bar=10,
-        text=percent, limits=(0, None), says="Share of the unlabeled samples by class",
+        text=percent, limits=(0, None), width=_WIDTH, says="Share of the unlabeled samples by class",
     )  # fmt: skip
     return {
         "chart": chart,
         "counted": counted,
-        "empty": [names[c] for c in order if shares[c] == 0],
+        "empty": [names[c] for c in order if shares[c] == 0 and not model.seen_classes_[c]],
         "half": half if len(shown) < len(order) else 0,
         "n_classes": len(order),
     }
@@ -130,15 +198,14 @@ def _descriptions(model: Any, names: list[str]) -> dict[str, Any]:
     order = described[np.argsort(-uncertainty[described], kind="stable")]
     chart = bar_chart(
         [names[c] for c in order[:_MAX_CLASSES]], [uncertainty[order[:_MAX_CLASSES]].tolist()], "uncertainty",
-        limits=(0, 1), reference=LOST, bar=10, text=percent, says="Uncertainty of each class",
+        limits=(0, 1), reference=LOST, bar=10, text=percent, width=_WIDTH, says="Uncertainty of each class",
     )  # fmt: skip
-    return {"chart": chart, "lost": [names[c] for c in order if uncertainty[c] > LOST]}
+    return {"chart": chart, "lost": find_unmatched(model, names)}
 
 
-def _uncertainty(model: Any, task: Task, answers: Array, names: list[str], images: Path | None) -> dict[str, Any]:
+def _uncertainty(model: Any, answers: Array, names: list[str], called: list[str]) -> dict[str, Any]:
     """How uncertain the labels are: over all samples, by class, and the most uncertain ones."""
-    label, of_class = answers.argmax(axis=1), np.asarray(getattr(model, "class_doubt_", np.zeros(answers.shape[1])))
-    uncertainty = label_uncertainty(answers.max(axis=1), of_class[label])
+    label, uncertainty = answers.argmax(axis=1), _label_uncertainty(model, answers)
     counts, edges = np.histogram(uncertainty, bins=10, range=(0, 1))
     chart = bar_chart(
         [f"{percent(low)} to {percent(low + 0.1)}" for low in edges[:-1]], [counts.tolist()], "samples",
@@ -152,29 +219,12 @@ def _uncertainty(model: Any, task: Task, answers: Array, names: list[str], image
     return {
         "chart": chart,
         "classes": Table(["class", "mean uncertainty", "samples"], weakest),
-        "samples": _most_uncertain(task, answers, uncertainty, names),
-        "grid": _uncertain_pictures(task, label, uncertainty, names, images),
+        "samples": _most_uncertain(answers, uncertainty, names, called),
     }
 
 
-def _uncertain_pictures(
-    task: Task, label: Array, uncertainty: Array, names: list[str], images: Path | None
-) -> Markup | None:
-    """The most uncertain pictures of the classes with the largest mean uncertainty."""
-    paths = _sample_paths(task)
-    if images is None or paths is None:
-        return None
-    drawn = {}
-    for c in sorted(np.unique(label), key=lambda c: (-uncertainty[label == c].mean(), c))[:_MAX_WEAKEST]:
-        members = np.flatnonzero(label == c)
-        members = members[np.argsort(-uncertainty[members], kind="stable")][:_NEAREST]
-        hover = [f"{paths[i]}: uncertainty {percent(uncertainty[i])}" for i in members]
-        drawn[names[c]] = _photographs([images / paths[i] for i in members], hover)
-    return _grid(drawn, "The most uncertain samples of each class")
-
-
-def _most_uncertain(task: Task, answers: Array, uncertainty: Array, names: list[str]) -> Table:
-    order, called = np.argsort(-uncertainty, kind="stable")[:_MAX_SAMPLES], _sample_names(task)
+def _most_uncertain(answers: Array, uncertainty: Array, names: list[str], called: list[str]) -> Table:
+    order = np.argsort(-uncertainty, kind="stable")[:_MAX_SAMPLES]
     ranked = np.argsort(-answers[order], axis=1, kind="stable")[:, :2]
     rows = [
         [called[i], percent(uncertainty[i]), *(text for c in two for text in (names[c], percent(answers[i, c])))]
@@ -186,43 +236,23 @@ def _most_uncertain(task: Task, answers: Array, uncertainty: Array, names: list[
     )
 
 
-def _nearest(model: Any, task: Task, answers: Array, names: list[str], images: Path | None) -> dict[str, Any]:
+def _nearest(model: Any, answers: Array, names: list[str], called: list[str]) -> dict[str, Any]:
     """For every class that is only described: the samples with the largest probability."""
     targets = np.flatnonzero(np.asarray(model.allowed_) & ~np.asarray(model.seen_classes_))
     targets = targets if len(targets) else np.flatnonzero(model.allowed_)
-    label, called, paths = answers.argmax(axis=1), _sample_names(task), _sample_paths(task)
-    rows, drawn = [], {}
+    label, rows = answers.argmax(axis=1), []
     for c in targets[:_MAX_CLASSES]:
         members = np.flatnonzero(label == c)
         members = members[np.argsort(-answers[members, c], kind="stable")][:_NEAREST]
         listed = ", ".join(called[i] for i in members) or "no sample"
         rows.append([names[c], TableCell((listed,), wrap=True)])
-        if images is not None and paths is not None:
-            drawn[names[c]] = _photographs([inside(images, paths[i]) for i in members], [called[i] for i in members])
-    return {
-        "n_classes": len(targets),
-        "table": Table(["class", "samples"], rows, text_columns=2),
-        "grid": _grid(drawn, "The samples with the highest probability of each class"),
-    }
+    return {"n_classes": len(targets), "table": Table(["class", "samples"], rows, text_columns=2)}
 
 
-def inside(folder: Path, name: str) -> Path:
-    """The file of that name in the folder; names are data, and must not lead to another place."""
-    path = folder / name
-    if Path(name).is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
-        raise UserError(f"the image path '{name}' leads out of {folder}. Give paths inside the folder of --images.")
-    return path
-
-
-def _photographs(paths: list[Path], called: list[str]) -> list[Picture]:
-    """Thumbnails of all the samples, or none where a file is missing or is no picture."""
-    found = [thumbnail(path) for path in paths]
-    return [Picture(uri, hover=name) for uri, name in zip(found, called) if uri] if all(found) else []
-
-
-def _grid(drawn: Mapping[str, list[Picture]], says: str) -> Markup | None:
-    shown = {name: photographs for name, photographs in drawn.items() if photographs}
-    return picture_grid(list(shown.values()), list(shown), size=84, says=says) if shown else None
+def fitted_setting(model: Any) -> str:
+    """ "gzsl" where seen and unseen classes were candidates together, else "zsl"."""
+    allowed, seen = np.asarray(model.allowed_), np.asarray(model.seen_classes_)
+    return "gzsl" if allowed.all() and seen.any() and not seen.all() else "zsl"
 
 
 def _codes(model: Any, names: list[str], attribute_names: list[str] | None) -> dict[str, Any]:
@@ -244,9 +274,16 @@ def _objective(model: Any) -> dict[str, Any]:
 
 def _parameters(model: Any, tuned: Mapping[str, Any] | None) -> dict[str, Any]:
     """The parameters, and how they were chosen."""
-    given = [[name, str(value)] for name, value in sorted(model.get_params(deep=False).items()) if name != "callback"]
+    defaults = {name: entry.default for name, entry in inspect.signature(type(model)).parameters.items()}
+    changed = [
+        [name, str(value)]
+        for name, value in sorted(model.get_params(deep=False).items())
+        if name not in ("callback", "checkpoint", "random_state")
+        and name in defaults
+        and str(value) != str(defaults[name])
+    ]
     return {
-        "table": Table(["parameter", "value"], given, text_columns=2),
+        "changed": Table(["parameter", "value"], changed, text_columns=2) if changed else None,
         "reason": None if tuned is None else str(tuned.get("reason", "")),
         "folds": _folds((tuned or {}).get("folds", [])),
         "rejection": _rejection(getattr(model, "rejection_", None)),
@@ -254,13 +291,15 @@ def _parameters(model: Any, tuned: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _folds(folds: list[Mapping[str, Any]]) -> Table | None:
+    """Held-out classes of each fold, and the scores of the default and of the chosen parameters there."""
     if not folds:
         return None
     rows = [
-        [str(fold.get("name", number)), *(f"{fold[key]}" for key in fold if key != "name")]
+        [str(fold.get("name", number)), *(str(fold.get(key, "")) for key in ("hidden_classes", "questions")),
+         *(percent(fold[key]) if isinstance(fold.get(key), float) else "" for key in ("default_score", "score"))]
         for number, fold in enumerate(folds, start=1)
-    ]
-    return Table(["fold", *(key for key in folds[0] if key != "name")], rows)
+    ]  # fmt: skip
+    return Table(["fold", "held-out classes", "samples", "default", "chosen"], rows)
 
 
 def _rejection(learned: object) -> str:
@@ -289,10 +328,9 @@ def _sample_paths(task: Task) -> list[str] | None:
     return [str(path) for path in task.paths[task.asked]] + later
 
 
-def _sample_names(task: Task) -> list[str]:
-    """What to call each question: its file, or its row in the data set."""
-    paths = _sample_paths(task)
-    if paths is not None:
-        return paths
+def _called(task: Task, sample_names: Array | None) -> list[str]:
+    """What to call each unlabeled sample: its id, its file, or its row in the data set."""
     rows = np.concatenate([np.asarray(task.rows)[task.asked], np.asarray(task.rows_later)])
-    return [f"row {row}" for row in rows]
+    if sample_names is not None:
+        return [str(name) for name in sample_names[rows]]
+    return _sample_paths(task) or [f"row {row}" for row in rows]

@@ -21,6 +21,13 @@ def class_vectors(X: Array, problem: Problem, metric: Metric, ridge: float = RID
     return unit_rows(start_prototypes(X, problem, ridge, kernel))
 
 
+def first_vectors(X: Array, problem: Problem, metric: Metric, ridge: float = RIDGE, kernel: str = "linear") -> Array:
+    """(C, d) unit rows: the predicted prototypes; without any label, descriptions in the space of the features."""
+    if not problem.seen.any():
+        return unit_rows(in_metric(problem.semantics, metric))
+    return unit_rows(start_prototypes(X, problem, ridge, kernel))
+
+
 def shares_space(X: Array, problem: Problem, metric: Metric) -> bool:
     """Whether descriptions have the length of features and seen classes are like their own; see ``samples.centering``.
 

@@ -145,4 +145,4 @@ class GaussianClasses(Baseline):
         self.means_, self.variances_, self.log_weights_ = model
 
     def _score(self, X: Array) -> Array:
-        return log_joint(X, Gaussians(self.means_, self.variances_, self.log_weights_))
+        return log_joint(X, Gaussians(self.means_, self.variances_, self.log_weights_)).astype(X.dtype, copy=False)

@@ -22,10 +22,9 @@ from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array, chunk_length
 from superproto.samples.kernels import unit_rows
 
-SAME_ROW = (
-    1e-5  # in any feature of a unit row: preparing it alone or in a batch differs by rounding, far less than this
-)
-TINY = np.finfo(np.float64).tiny
+# In any feature of a unit row: preparing it alone or in a batch differs by rounding, far less than this.
+SAME_ROW = 1e-5
+_TINY = np.finfo(np.float64).tiny
 
 
 def nearest_neighbors(rows: Array, k: int, queries: Array | None = None) -> tuple[Array, Array]:
@@ -83,7 +82,7 @@ def row_shares(scores: Array) -> Array:
     """Nonnegative scores divided by their row sum; a row of zeros becomes even."""
     scores = np.maximum(scores, 0)
     total = scores.sum(axis=1, keepdims=True)
-    return np.where(total > 0, scores / np.maximum(total, TINY), 1 / scores.shape[1])
+    return np.where(total > 0, scores / np.maximum(total, _TINY), 1 / scores.shape[1])
 
 
 def confident_seeds(scores: Array, n_seeds: int) -> Array:
@@ -98,10 +97,10 @@ def confident_seeds(scores: Array, n_seeds: int) -> Array:
     return ((rank < n_seeds) & (lead > 0)) | (rank == 0)
 
 
-def row_groups(rows: Array) -> Array:
-    """(N,) a group number for each row, the same for rows that are equal up to rounding."""
+def row_groups(rows: Array, spread: float = 1.0) -> Array:
+    """(N,) a group number for each row, the same for rows that are equal up to rounding; see ``row_spread_``."""
     # Compared as bytes: NumPy's own comparison of whole rows goes feature by feature. Adding 0 turns -0 into 0.
-    rounded = np.ascontiguousarray(np.round(rows, 5) + 0.0)
+    rounded = np.ascontiguousarray(np.round(rows / spread, 5) + 0.0)
     keys = rounded.view(np.dtype((np.void, rounded.itemsize * rounded.shape[1]))).ravel()
     return np.unique(keys, return_inverse=True)[1].ravel()
 
@@ -111,7 +110,7 @@ class PoolMemory(Baseline):
 
     def _keep(self, rows: Array, probabilities: Array, problem: Problem) -> None:
         """Store the pool and its answers over the allowed classes; equal rows get the mean of their answers."""
-        group = row_groups(rows)
+        group = row_groups(rows, self.row_spread_)
         members = sparse.csr_matrix((np.ones(len(rows)), (group, np.arange(len(rows)))))
         mean = (members @ probabilities) / np.asarray(members.sum(axis=1)).reshape(-1, 1)
         self.pool_rows_ = rows
@@ -131,7 +130,7 @@ class PoolMemory(Baseline):
         scores = np.asarray(self._score_new(X), dtype=np.float64)
         if len(self.pool_rows_):
             index = nearest_neighbors(self.pool_rows_, 1, X)[0][:, 0]
-            known = np.abs(X - self.pool_rows_[index]).max(axis=1) < SAME_ROW
+            known = np.abs(X - self.pool_rows_[index]).max(axis=1) < SAME_ROW * self.row_spread_
             scores[known] = log_shares(self.pool_probabilities_[index[known]])
         return scores
 
@@ -150,7 +149,7 @@ class PoolMemory(Baseline):
 
 def log_shares(probabilities: Array) -> Array:
     """log p with a floor, so that a class that got nothing has a finite score."""
-    return np.log(np.maximum(probabilities, TINY))
+    return np.log(np.maximum(probabilities, _TINY))
 
 
 class GraphPropagation(PoolMemory):

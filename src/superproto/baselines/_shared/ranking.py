@@ -7,6 +7,7 @@ weighted; a weighting is a function of the (batch, classes) matrix of margins.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -56,18 +57,22 @@ def _learn_coordinates(X: Array, A_seen: Array) -> _Coordinates:
     return _Coordinates(X.mean(axis=0, dtype=np.float64), length, mean, even)
 
 
+@dataclass(eq=False, repr=False)
 class Ranking(LinearBaseline):
-    """Mini-batch SGD with averaged iterates on a ranking loss."""
+    """Mini-batch SGD with averaged iterates on a ranking loss; parameters are fields of a dataclass."""
+
+    margin: float = 1.0
+    learning_rate: float = 1.0
+    n_epochs: int = 10
+    batch_size: int = 64
+    _: KW_ONLY
+    candidates: Any = "unseen"
+    whiten: bool | float = False
+    random_state: Any = None
+    seen_bias: float = 0.0
 
     _positive: ClassVar[tuple[str, ...]] = ("margin", "learning_rate", "n_epochs", "batch_size")
     _weighting: ClassVar[Weighting]
-
-    def __init__(self, margin: float, learning_rate: float, n_epochs: int, batch_size: int, *shared: Any) -> None:
-        super().__init__(*shared)
-        self.margin = margin
-        self.learning_rate = learning_rate
-        self.n_epochs = n_epochs
-        self.batch_size = batch_size
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen, A = ~problem.asked, problem.seen, unit_semantics(problem.semantics)

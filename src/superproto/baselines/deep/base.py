@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,8 +24,12 @@ LOW, HIGH = 0.001, 0.999
 DESCRIPTION_LENGTH = 3.0
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DeepBaseline(Baseline):
     """Base of the methods that learn networks. Fitting needs torch; answers and model files do not.
+
+    Parameters are fields of a dataclass: a method adds its own and changes defaults, and scikit-learn reads them from
+    the constructor that the dataclass makes.
 
     Features are reduced to the ``n_components`` first principal components of the labeled rows and divided by one
     number, so that a component has variance 1 on average. With ``n_components=None`` each feature is scaled to [0, 1],
@@ -36,21 +41,18 @@ class DeepBaseline(Baseline):
 
     _positive: ClassVar[tuple[str, ...]] = ("learning_rate", "max_iter", "batch_size", "n_hidden")
 
-    # Parameters that every deep method takes, set by its constructor.
-    learning_rate: float
-    n_hidden: int
-    batch_size: int
-    n_components: int | None
-    max_iter: int
-    max_seconds: float | None
-    early_stopping: bool
-    verbose: bool
-
-    def _store(self, given: dict[str, Any]) -> None:
-        """Keep the constructor's arguments under their names."""
-        for name, value in given.items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
+    learning_rate: float = 1e-3
+    n_hidden: int = 512
+    batch_size: int = 128
+    n_components: int | None = 256
+    max_iter: int = 600
+    max_seconds: float | None = None
+    early_stopping: bool = True
+    verbose: bool = False
+    candidates: Any = "unseen"
+    whiten: bool | float = False
+    random_state: Any = None
+    seen_bias: float = 0.0
 
     @abstractmethod
     def _begin(self, data: TrainingData) -> Process:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -57,6 +58,7 @@ class _Run(Process):
         return {"layers": layers_of(self.visual), "classes": unit_rows(classes)}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DCN(DeepBaseline):
     """Deep calibration network: features and descriptions meet in a common space, calibrated on unseen classes.
 
@@ -95,30 +97,15 @@ class DCN(DeepBaseline):
 
     method_key = "dcn"
 
+    temperature: float = 0.2
+    entropy_weight: float = 0.1
+    learning_rate: float = 2e-4
+    weight_decay: float = 1e-4
+    n_embedded: int = 512
+    max_iter: int = 360
+
     _positive: ClassVar[tuple[str, ...]] = (*DeepBaseline._positive, "temperature", "n_embedded")
     _nonnegative: ClassVar[tuple[str, ...]] = ("entropy_weight", "weight_decay")
-
-    def __init__(
-        self,
-        temperature: float = 0.2,
-        entropy_weight: float = 0.1,
-        learning_rate: float = 2e-4,
-        weight_decay: float = 1e-4,
-        n_hidden: int = 512,
-        n_embedded: int = 512,
-        batch_size: int = 128,
-        n_components: int | None = 256,
-        max_iter: int = 360,
-        max_seconds: float | None = None,
-        early_stopping: bool = True,
-        verbose: bool = False,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self._store(locals())
 
     def _begin(self, data: TrainingData) -> _Run:
         return _Run(self, data)

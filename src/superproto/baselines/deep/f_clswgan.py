@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -65,6 +66,7 @@ class _Run(GeneratingProcess):
         return loss.detach() + made.detach()
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class FCLSWGAN(GenerativeBaseline):
     """Feature-generating Wasserstein GAN: features of unseen classes are generated from descriptions and classified.
 
@@ -122,31 +124,14 @@ class FCLSWGAN(GenerativeBaseline):
 
     method_key = "f-clswgan"
 
+    n_hidden: int = 256
+    n_critic: int = 2
+    penalty_weight: float = 10.0
+    classification_weight: float = 1.0
+    max_iter: int = 1800
+
     _positive: ClassVar[tuple[str, ...]] = (*GenerativeBaseline._positive, "n_critic")
     _nonnegative: ClassVar[tuple[str, ...]] = ("penalty_weight", "classification_weight")
-
-    def __init__(
-        self,
-        learning_rate: float = 1e-3,
-        n_hidden: int = 256,
-        n_critic: int = 2,
-        penalty_weight: float = 10.0,
-        classification_weight: float = 1.0,
-        classifier: str = "softmax",
-        n_synthetic: int = 200,
-        batch_size: int = 64,
-        n_components: int | None = 256,
-        max_iter: int = 1800,
-        max_seconds: float | None = None,
-        early_stopping: bool = True,
-        verbose: bool = False,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self._store(locals())
 
     def _begin(self, data: TrainingData) -> _Run:
         return _Run(self, data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -68,6 +69,7 @@ class _Run(GeneratingProcess):
         return loss.detach() + made.detach()
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GANZrl(GenerativeBaseline):
     """Adversarial zero-shot learning with semantic augmentation: noisy descriptions generate features of a class.
 
@@ -115,33 +117,17 @@ class GANZrl(GenerativeBaseline):
 
     method_key = "ganzrl"
 
+    noise: float = 2.0
+    n_hidden: int = 256
+    n_critic: int = 2
+    penalty_weight: float = 10.0
+    classification_weight: float = 1.0
+    regression_weight: float = 0.1
+    classifier: str = "nearest-mean"
+    max_iter: int = 1500
+
     _positive: ClassVar[tuple[str, ...]] = (*GenerativeBaseline._positive, "n_critic")
     _nonnegative: ClassVar[tuple[str, ...]] = ("noise", "penalty_weight", "classification_weight", "regression_weight")
-
-    def __init__(
-        self,
-        noise: float = 2.0,
-        learning_rate: float = 1e-3,
-        n_hidden: int = 256,
-        n_critic: int = 2,
-        penalty_weight: float = 10.0,
-        classification_weight: float = 1.0,
-        regression_weight: float = 0.1,
-        classifier: str = "nearest-mean",
-        n_synthetic: int = 200,
-        batch_size: int = 64,
-        n_components: int | None = 256,
-        max_iter: int = 1500,
-        max_seconds: float | None = None,
-        early_stopping: bool = True,
-        verbose: bool = False,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self._store(locals())
 
     def _begin(self, data: TrainingData) -> _Run:
         return _Run(self, data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,6 +63,7 @@ class _Run(Process):
         return {"classes": unit_rows(apply_layers(layers_of(self.encoder), self.semantics.numpy()))}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PreseR(DeepBaseline):
     """Preserving semantic relations: descriptions are mapped to features, and classes keep their likeness there.
 
@@ -104,29 +106,14 @@ class PreseR(DeepBaseline):
 
     method_key = "preser"
 
-    _nonnegative: ClassVar[tuple[str, ...]] = ("relation_weight", "reconstruction_weight", "weight_decay")
+    relation_weight: float = 1.0
+    reconstruction_weight: float = 0.1
+    threshold: float = 0.0
+    weight_decay: float = 1e-4
+    n_hidden: int = 1024
+    max_iter: int = 600
 
-    def __init__(
-        self,
-        relation_weight: float = 1.0,
-        reconstruction_weight: float = 0.1,
-        threshold: float = 0.0,
-        learning_rate: float = 1e-3,
-        weight_decay: float = 1e-4,
-        n_hidden: int = 1024,
-        batch_size: int = 128,
-        n_components: int | None = 256,
-        max_iter: int = 600,
-        max_seconds: float | None = None,
-        early_stopping: bool = True,
-        verbose: bool = False,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self._store(locals())
+    _nonnegative: ClassVar[tuple[str, ...]] = ("relation_weight", "reconstruction_weight", "weight_decay")
 
     def _begin(self, data: TrainingData) -> _Run:
         return _Run(self, data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -52,6 +53,7 @@ class _Run(Process):
         return {"layers": layers_of(self.visual), "classes": self.classes.numpy().copy()}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class QFSL(DeepBaseline):
     """Quasi-fully supervised learning: unlabeled rows are told that they belong to unseen classes, not to which.
 
@@ -96,29 +98,14 @@ class QFSL(DeepBaseline):
 
     method_key = "qfsl"
 
+    bias_weight: float = 0.1
+    temperature: float = 0.1
+    learning_rate: float = 3e-4
+    weight_decay: float = 1e-4
+    max_iter: int = 360
+
     _positive: ClassVar[tuple[str, ...]] = (*DeepBaseline._positive, "temperature")
     _nonnegative: ClassVar[tuple[str, ...]] = ("bias_weight", "weight_decay")
-
-    def __init__(
-        self,
-        bias_weight: float = 0.1,
-        temperature: float = 0.1,
-        learning_rate: float = 3e-4,
-        weight_decay: float = 1e-4,
-        n_hidden: int = 512,
-        batch_size: int = 128,
-        n_components: int | None = 256,
-        max_iter: int = 360,
-        max_seconds: float | None = None,
-        early_stopping: bool = True,
-        verbose: bool = False,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self._store(locals())
 
     def _begin(self, data: TrainingData) -> _Run:
         return _Run(self, data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from superproto.baselines.deep.networks import (
@@ -69,6 +70,7 @@ class _Run(GeneratingProcess):
         return loss + self.model.cycle_weight * cycle + self.model.marginal_weight * marginal
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SEZSL(GenerativeBaseline):
     """Synthesized examples: a conditional autoencoder generates features; a regressor must read descriptions back.
 
@@ -110,32 +112,14 @@ class SEZSL(GenerativeBaseline):
 
     method_key = "se-zsl"
 
+    cycle_weight: float = 0.1
+    marginal_weight: float = 0.1
+    feedback_weight: float = 0.1
+    n_latent: int = 64
+    max_iter: int = 1500
+
     _positive: ClassVar[tuple[str, ...]] = (*GenerativeBaseline._positive, "n_latent")
     _nonnegative: ClassVar[tuple[str, ...]] = ("cycle_weight", "marginal_weight", "feedback_weight")
-
-    def __init__(
-        self,
-        cycle_weight: float = 0.1,
-        marginal_weight: float = 0.1,
-        feedback_weight: float = 0.1,
-        learning_rate: float = 1e-3,
-        n_hidden: int = 512,
-        n_latent: int = 64,
-        classifier: str = "softmax",
-        n_synthetic: int = 200,
-        batch_size: int = 64,
-        n_components: int | None = 256,
-        max_iter: int = 1500,
-        max_seconds: float | None = None,
-        early_stopping: bool = True,
-        verbose: bool = False,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self._store(locals())
 
     def _begin(self, data: TrainingData) -> _Run:
         return _Run(self, data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,9 +43,13 @@ class GeneratingProcess(Process):
         index = import_torch().randint(len(self.rows), (self.batch_size,))
         return self.rows[index], self.semantics[self.labels[index]], self.labels[index]
 
+    def real(self) -> tuple[Array, Array]:
+        """What the classifier learns the seen classes from, and its labels: the labeled rows, unless overridden."""
+        return self.data.rows, self.data.labels
+
     def learned(self) -> dict[str, Any]:
         """Weights (C, r) and offsets (C,) of a linear classifier of real seen and generated unseen features."""
-        rows, labels = self.data.rows, self.data.labels
+        rows, labels = self.real()
         unseen = np.flatnonzero(self.data.unseen)
         if len(unseen):
             made = np.repeat(unseen, self.n_synthetic)
@@ -62,14 +67,16 @@ class GeneratingProcess(Process):
         return self.data.candidates[labels]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GenerativeBaseline(DeepBaseline):
     """Base of the methods that classify by generated features: the scores are linear in the reduced row."""
 
     _positive: ClassVar[tuple[str, ...]] = (*DeepBaseline._positive, "n_synthetic")
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"classifier": CLASSIFIERS}
 
-    classifier: str
-    n_synthetic: int
+    classifier: str = "softmax"
+    n_synthetic: int = 200
+    batch_size: int = 64
 
     def _n_steps(self, problem: Problem) -> int:
         """A single one where no class is unseen: there is nothing to generate."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -103,6 +104,7 @@ class _Run(Process):
         return {"layers": layers_of(self.encoder), "prior_mean": mean, "prior_log_variance": log_variance}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class VZSL(DeepBaseline):
     """Variational zero-shot learning: a Gaussian prior for each class; a row gets the class of the nearest prior.
 
@@ -147,31 +149,15 @@ class VZSL(DeepBaseline):
 
     method_key = "vzsl"
 
+    bound_weight: float = 0.01
+    pool_weight: float = 1.0
+    warm_up: int = 200
+    weight_decay: float = 1e-4
+    n_latent: int = 100
+    max_iter: int = 800
+
     _positive: ClassVar[tuple[str, ...]] = (*DeepBaseline._positive, "n_latent")
     _nonnegative: ClassVar[tuple[str, ...]] = ("bound_weight", "pool_weight", "warm_up", "weight_decay")
-
-    def __init__(
-        self,
-        bound_weight: float = 0.01,
-        pool_weight: float = 1.0,
-        warm_up: int = 200,
-        learning_rate: float = 1e-3,
-        weight_decay: float = 1e-4,
-        n_hidden: int = 512,
-        n_latent: int = 100,
-        batch_size: int = 128,
-        n_components: int | None = 256,
-        max_iter: int = 800,
-        max_seconds: float | None = None,
-        early_stopping: bool = True,
-        verbose: bool = False,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self._store(locals())
 
     def _begin(self, data: TrainingData) -> _Run:
         return _Run(self, data)

@@ -11,7 +11,7 @@ import typer
 
 from superproto.cli import terminal
 from superproto.cli.app import research_app
-from superproto.cli.options import DataFolder, Setting, check_output
+from superproto.cli.options import DataFolder, OpenPage, Setting, check_output
 from superproto.cli.research.checkout import records_file
 from superproto.errors import UserError
 
@@ -55,6 +55,11 @@ def leaderboard_verb(
     plan: Annotated[
         Path | None, typer.Option("--plan", metavar="FILE", help="Use this plan instead of the built-in one.")
     ] = None,
+    own: Annotated[
+        list[Path] | None,
+        typer.Option("--own", metavar="PACK", help="Your own pack in place of the plan's data sets. Repeatable."),
+    ] = None,
+    open_page: OpenPage = False,
 ) -> None:
     """Compare every method on every data set.
 
@@ -66,29 +71,39 @@ def leaderboard_verb(
     Example:  superproto research leaderboard --setting zsl --features whitened
               superproto research leaderboard -o leaderboard.html -o leaderboard.csv
               superproto research leaderboard --run --data packs --records leaderboard.jsonl
+              superproto research leaderboard --run --own mine.npz --records mine.jsonl
+                  -m eszsl -m hpl
     """
+    from superproto.experiments.leaderboard.own_packs import only_own_packs, only_recorded_methods
     from superproto.experiments.leaderboard.ranking import build_leaderboard
     from superproto.experiments.plans import FEATURES, SETTINGS, read_leaderboard_plan
     from superproto.experiments.records import read_records
 
     chosen = read_leaderboard_plan(plan)
+    if own:
+        chosen, data = only_own_packs(chosen, own), Path()
     _check(chosen, packs or [], features or [], methods or [], output or [])
-    known = records_file(records, "leaderboard.jsonl")
+    if own and records is None:
+        raise UserError("Runs of your own packs need a file of their own. Give --records FILE.")
+    known = records_file(records, "leaderboard.jsonl", shipped=not run)
     if run:
         check_output(known)
         only: dict[str, Sequence[str]] = {"methods": methods or (), "data": packs or (), "features": features or ()}
         terminal.show(f"{_run_missing(chosen, data, known, only, again, seeds)} new runs.")
     if not known.exists():
         raise UserError(f"{known} does not exist. Give --records, or make it with --run --data DIR.")
+    found = read_records(known)
+    if own:
+        chosen = only_recorded_methods(chosen, found)
     leaderboard = build_leaderboard(
         chosen,
-        read_records(known),
+        found,
         settings=[setting.value for setting in settings] if settings else SETTINGS,
         features=features or FEATURES,
         data=packs or (),
     )
     for path in output or ():
-        _write(leaderboard, path)
+        _write(leaderboard, path, open_page)
     if not output:
         _show(leaderboard)
 
@@ -127,29 +142,29 @@ def _check(
         check_output(path)
 
 
-def _write(leaderboard: Leaderboard, path: Path) -> None:
+def _write(leaderboard: Leaderboard, path: Path, open_page: bool) -> None:
     from superproto.experiments.leaderboard.views import EXPORTS, build_leaderboard_page
     from superproto.files import write_whole
 
     if path.suffix == ".html":
-        build_leaderboard_page(leaderboard).write(path)
-    else:
-        with write_whole(path, text=True) as handle:
-            handle.write(EXPORTS[path.suffix](leaderboard))
-    terminal.show(f"Written: {path}")
+        terminal.show_page(build_leaderboard_page(leaderboard).write(path), open_page)
+        return
+    with write_whole(path, text=True) as handle:
+        handle.write(EXPORTS[path.suffix](leaderboard))
+    terminal.show(f"Wrote {terminal.place(path)}.")
 
 
 def _show(leaderboard: Leaderboard) -> None:
-    from superproto.experiments.leaderboard.views import LEVEL, cell_text, title_of
+    from superproto.experiments.leaderboard.views import LEVEL, cell_text, mean_calibrated, mean_score, title_of
 
     for setting, features in leaderboard.kinds():
         columns = leaderboard.columns(setting, features)
+        extra = ["mean", *(["mean H calibrated"] if setting == "gzsl" else [])]
         rows = []
         for method in leaderboard.ranked(setting, features):
             cells = [leaderboard.cells[column][method] for column in columns]
             texts = [f"{cell_text(c)}{' *' if c.best else f' {LEVEL}' if c.level else ''}" for c in cells]
-            rows.append([method, *texts])
-        terminal.show_table(
-            ["method", *(column.data.title for column in columns)], rows, title=title_of(setting, features)
-        )
+            rows.append([method, *texts, *[mean_score(cells), mean_calibrated(cells)][: len(extra)]])
+        heading = ["method", *(column.data.title for column in columns), *extra]
+        terminal.show_table(heading, rows, title=title_of(setting, features))
     terminal.show(f"* best of its column; {LEVEL} cannot be told from the best (paired bootstrap, 95 %)")

@@ -10,7 +10,7 @@ import typer
 
 from superproto.cli import terminal
 from superproto.cli.app import research_app
-from superproto.cli.options import DataFolder, check_output
+from superproto.cli.options import DataFolder, OpenPage, check_output
 from superproto.cli.research.checkout import records_file
 
 
@@ -38,6 +38,7 @@ def paper_verb(
         int | None,
         typer.Option("--jobs", metavar="N", help="Number of processes; by default one per core, at most 4.", min=1),
     ] = None,
+    open_page: OpenPage = False,
 ) -> None:
     """Reproduce the tables and figures of the paper on the data sets in a folder.
 
@@ -63,4 +64,4 @@ def paper_verb(
         processes=jobs or min(4, os.cpu_count() or 1),
         step=terminal.steps(),
     )
-    terminal.show(f"Report: {page.write(output)}")
+    terminal.show_page(page.write(output), open_page)

@@ -57,9 +57,11 @@ def has_optuna() -> bool:
     return find_spec("optuna") is not None
 
 
-def grid_point(space: Space, number: int, seed: int) -> dict[str, Any] | None:
+def grid_point(
+    space: Space, number: int, seed: int, defaults: Mapping[str, Any] | None = None
+) -> dict[str, Any] | None:
     """Point ``number`` (from 1) of the space's grid in an order drawn by the seed, each once; None beyond the last."""
-    points = ParameterGrid(grid_of(space))
+    points = ParameterGrid(grid_of(space, defaults))
     if number > len(points):
         return None
     rng, drawn = np.random.default_rng(seed), dict[int, None]()
@@ -72,13 +74,14 @@ class Study:
     """A search under way: the finished trials, in memory and, with a path, in a file of JSON lines.
 
     The file's first line tells one search from another; it is always replaced as a whole. Trial 0 is the default, whose
-    parameters are empty.
+    parameters are empty; ``defaults`` are its values, so that the search knows where it lies.
     """
 
     def __init__(
-        self, search: str, space: Space, seed: int, path: str | os.PathLike[str] | None, header: Mapping[str, Any]
-    ) -> None:
-        self.search, self.space, self.seed = search, space, seed
+        self, search: str, space: Space, seed: int, path: str | os.PathLike[str] | None, header: Mapping[str, Any],
+        defaults: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.search, self.space, self.seed, self.defaults = search, space, seed, defaults or {}
         self.path, self.header = None if path is None else Path(path), json.loads(json.dumps(header))
         self.trials: list[Trial] = [] if self.path is None else read_trials(self.path, self.header)
         self._write()
@@ -87,11 +90,12 @@ class Study:
         """The parameters of the next trial; None when the grid is exhausted."""
         number = len(self.trials)
         by_grid = self.search == "grid" or not number
-        point = grid_point(self.space, number, self.seed) if by_grid and number else {}
+        point = grid_point(self.space, number, self.seed, self.defaults) if by_grid and number else {}
         if point is None or not has_optuna():
             return point
         ranges: Space = {} if by_grid else self.space
-        self._asked = ask_optuna(ranges, self.trials, self.seed * 100_003 + number)
+        past = [trial if trial.number else trial._replace(params=dict(self.defaults)) for trial in self.trials]
+        self._asked = ask_optuna(ranges, past, self.seed * 100_003 + number)
         return point | {name: _decoded(ranges[name], value) for name, value in self._asked.params.items()}
 
     def falls_behind(self, scores: Sequence[float]) -> bool:
@@ -150,7 +154,10 @@ def _distribution(values: Span | Sequence[Any]) -> Any:
 
 
 def _encoded(values: Span | Sequence[Any], value: Any) -> Any:
-    return min(max(value, values.low), values.high) if isinstance(values, Span) else values.index(value)
+    if isinstance(values, Span):
+        return min(max(value, values.low), values.high)
+    # 1.0 == True: the type tells them apart.
+    return next(i for i, one in enumerate(values) if one == value and isinstance(one, bool) == isinstance(value, bool))
 
 
 def _decoded(values: Span | Sequence[Any], found: Any) -> Any:

@@ -112,6 +112,23 @@ def check_space(method: str, space: Space | None) -> dict[str, Span | Sequence[A
     return dict(space)
 
 
-def grid_of(space: Space, points: int = 3) -> dict[str, list[Any]]:
-    """The values that a grid has for each parameter."""
-    return {name: v.points(points) if isinstance(v, Span) else list(v) for name, v in space.items()}
+def default_values(method: str, space: Space) -> dict[str, Any]:
+    """The defaults of the parameters of a space, as far as they lie in it."""
+    accepted = inspect.signature(find_method(method)).parameters
+    return {name: accepted[name].default for name, values in space.items() if _holds(values, accepted[name].default)}
+
+
+def _holds(values: Span | Sequence[Any], value: Any) -> bool:
+    if isinstance(values, Span):
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return number and values.low <= value <= values.high
+    return any(type(one) is type(value) and one == value for one in values)
+
+
+def grid_of(space: Space, defaults: Mapping[str, Any] | None = None, points: int = 3) -> dict[str, list[Any]]:
+    """The values that a grid has for each parameter; the default is one of them."""
+    grid = {name: v.points(points) if isinstance(v, Span) else list(v) for name, v in space.items()}
+    for name, value in (defaults or {}).items():
+        if isinstance(space[name], Span) and value not in grid[name]:
+            grid[name] = sorted([*grid[name], value])
+    return grid

@@ -5,8 +5,8 @@ their samples. Sample-wise cross-validation (``GridSearchCV``) would ask about c
 is another question with another best answer. Truly unseen classes take no part: neither their samples nor their
 descriptions enter a fold.
 
-Few held-out classes mislead, so the default stays unless the best trial beats it clearly: its gain, paired over the
-folds, must be larger than the gain's standard error.
+Few held-out classes mislead, so the default stays unless the best trial beats it clearly: by a paired t-test over the
+folds (:mod:`superproto.evaluation.paired_gain`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from superproto.baselines.registry import make_model
 from superproto.datasets.task import Task
 from superproto.errors import UserError
 from superproto.evaluation.evaluate import HEADLINES
+from superproto.evaluation.paired_gain import PairedGain, paired_gain
 from superproto.evaluation.tuning.search import Study, Trial, choose_search
-from superproto.evaluation.tuning.spaces import Space, Span, check_space
+from superproto.evaluation.tuning.spaces import Space, Span, check_space, default_values
 from superproto.files import write_whole
 from superproto.metrics import generalized_scores, per_class_accuracy
 
@@ -106,7 +107,8 @@ def tune(
     ----------
     space : parameter -> :class:`Span` or list of values; None: the space that ships with the method.
     n_trials : points to try beside the default.
-    time_limit : seconds after which no further trial is begun or finished; the default is always tried.
+    time_limit : seconds for the whole search. No fit is begun that would end later if it took as long as the longest
+        one so far, and a trial that is not finished does not count. The default is always tried on all folds.
     folds : how many class-disjoint validation tasks, at least 2, because one has no spread; or these tasks themselves,
         where several methods are tuned on the same ones.
     search : "tpe" (Optuna) or "grid"; None: TPE if Optuna is installed. With Optuna, a trial that is below the median
@@ -132,7 +134,7 @@ def tune(
     tasks = task.folds(folds, seed) if isinstance(folds, int) else list(folds)
     data = _digest(tasks)
     header = {"method": method, "space": _written(space), "search": search, "seed": seed, "folds": number, "data": data}
-    study = Study(search, space, seed, trials_file, header)
+    study = Study(search, space, seed, trials_file, header, default_values(method, space))
     deadline = math.inf if time_limit is None else started + time_limit
     _search(study, tasks, method, seed, n_trials, deadline, progress)
     return _record(study.trials, tasks, task, header, monotonic() - started)
@@ -156,12 +158,12 @@ def _search(
     progress: Callable[[TuningProgress], None] | None,
 ) -> None:  # fmt: skip
     """Trial 0 is the default; then points until there are enough, the grid ends or the time is up."""
-    started = monotonic()
+    started, longest = monotonic(), 0.0
     for number in range(len(study.trials), n_trials + 1):
-        if number and monotonic() >= deadline:
-            return
         params = study.ask()
-        trial = None if params is None else _try(study, params, tasks, method, seed, deadline if number else math.inf)
+        if params is None:
+            return
+        trial, longest = _try(study, params, tasks, method, seed, deadline if number else math.inf, longest)
         if trial is None:
             return
         study.tell(trial)
@@ -171,13 +173,17 @@ def _search(
 
 
 def _try(
-    study: Study, params: dict[str, Any], tasks: Sequence[Task], method: str, seed: int, deadline: float
-) -> Trial | None:
-    """Score a point on fold after fold, as long as it keeps up; None when the time is up before it is finished."""
+    study: Study, params: dict[str, Any], tasks: Sequence[Task], method: str, seed: int, deadline: float, longest: float
+) -> tuple[Trial | None, float]:
+    """Score a point on fold after fold, as long as it keeps up; None when the time is up before it is finished.
+
+    ``longest``: the seconds of the longest fit so far; the updated value is returned too.
+    """
     number, started, scores, stopped = len(study.trials), monotonic(), [], None
     for fold in tasks:
-        if monotonic() >= deadline:
-            return None
+        begun = monotonic()
+        if begun + longest >= deadline:
+            return None, longest
         try:
             scores.append(score_of(fold, method, params, seed))
         except (UserError, ArithmeticError, np.linalg.LinAlgError) as error:
@@ -186,10 +192,11 @@ def _try(
             # A point outside what a method can do is a bad point, not the end of the search.
             stopped = " ".join(str(error).split())
             break
+        longest = max(longest, monotonic() - begun)
         if number and len(scores) < len(tasks) and study.falls_behind(scores):
             stopped = f"below the median after {len(scores)} of {len(tasks)} folds"
             break
-    return Trial(number, params, tuple(scores), stopped, round(monotonic() - started, 3))
+    return Trial(number, params, tuple(scores), stopped, round(monotonic() - started, 3)), longest
 
 
 def _record(
@@ -197,19 +204,18 @@ def _record(
 ) -> Tuned:
     default = trials[0]
     best = max((trial for trial in trials if trial.stopped is None), key=lambda trial: trial.mean)
-    gains = np.subtract(best.scores, default.scores)
-    gain, error = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))
-    kept = best.number == 0 or not gain > error
+    gain = paired_gain(best.scores, default.scores)
+    kept = best.number == 0 or not gain.is_clear
     chosen = default if kept else best
     return Tuned(
         method=header["method"],
         params=chosen.params,
         default_kept=kept,
-        reason=_reason(best.number == 0, kept, gain, error, len(trials) - 1),
+        reason=_reason(best.number == 0, gain, len(trials) - 1),
         score=chosen.mean,
         default_score=default.mean,
-        gain=gain,
-        standard_error=error,
+        gain=gain.mean,
+        standard_error=gain.standard_error,
         spread=float(np.std(chosen.scores, ddof=1)),
         metric=HEADLINES[task.setting],
         folds=[_fold(*entry) for entry in zip(tasks, default.scores, chosen.scores)],
@@ -225,11 +231,16 @@ def _record(
     )
 
 
-def _reason(is_default: bool, kept: bool, gain: float, error: float, tried: int) -> str:
+def _reason(is_default: bool, gain: PairedGain, tried: int) -> str:
     if is_default:
         return f"None of {tried} trials beats the default."
-    said = f"The best of {tried} trials gains {100 * gain:+.2f} points, with a standard error of {100 * error:.2f}"
-    return f"{said}: not clear, so the default stays." if kept else f"{said}."
+    said = (
+        f"The best of {tried} trials gains {100 * gain.mean:+.2f} points, with a standard error of "
+        f"{100 * gain.standard_error:.2f} over the folds"
+    )
+    if gain.is_clear:
+        return f"{said}."
+    return f"{said}: a clear gain is more than {100 * gain.threshold:.2f}, so the default stays."
 
 
 def _fold(task: Task, default: float, chosen: float) -> dict[str, Any]:

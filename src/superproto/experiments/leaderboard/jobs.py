@@ -9,6 +9,7 @@ from pathlib import Path
 from superproto.datasets.task import Task
 from superproto.errors import UserError
 from superproto.estimator.whitening import WithinClassWhitening
+from superproto.experiments.leaderboard.seen_bias import choose_seen_bias
 from superproto.experiments.leaderboard.tuned_parameters import choose_parameters
 from superproto.experiments.plans import REFERENCE, SETTINGS, LeaderboardPlan, Part, Reference
 from superproto.experiments.runner import Job, Progress, Run, Step, run_jobs
@@ -77,9 +78,13 @@ def _jobs(
         choice = choose_parameters(plan, part, method, tasks, records)
         # HPL's own defaults whiten, and are run as a user runs them.
         shared = part.whiten and method != "hpl"
+        bias = None
+        if "gzsl" in settings:
+            bias = choose_seen_bias(method, choice.params, tasks, records, whitened=shared, limit=plan.limit)
         for seed in seeds:
             for setting in settings:
                 run = Run(tasks.prepared(setting), method, choice.params, seed, choice.says, shared)
+                run = replace(run, seen_bias=bias) if setting == "gzsl" else run
                 yield run.job(plan.limit, keep_right=True)
 
 

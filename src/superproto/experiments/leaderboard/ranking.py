@@ -12,6 +12,7 @@ from superproto.evaluation import bootstrap
 from superproto.evaluation.bootstrap import Difference, bootstrap_correctness, difference_of
 from superproto.experiments.plans import FEATURES, REFERENCE, SETTINGS, Data, LeaderboardPlan, Part
 from superproto.experiments.records import Record
+from superproto.experiments.runner import CALIBRATED
 from superproto.metrics import Floats
 
 YARDSTICK = "hpl"
@@ -32,6 +33,7 @@ class Column:
 class Cell:
     """A method in a column: fractions, means over its seeds with their spread; without runs, why there are none.
 
+    `calibrated`: U, S and H of calibrated stacking, means over the seeds that have them; empty where none has.
     `best`: the highest of its column; `level`: the 95 % interval of its difference to the best holds 0. `against` is
     its difference to HPL() on the same samples.
     """
@@ -39,6 +41,7 @@ class Cell:
     missing: str = ""
     means: tuple[float, ...] = ()
     spreads: tuple[float, ...] = ()
+    calibrated: tuple[float, ...] = ()
     seeds: int = 0
     seconds: float = 0.0
     chosen: str = ""
@@ -51,6 +54,11 @@ class Cell:
     def score(self) -> float:
         """The headline: per-class accuracy, or H."""
         return self.means[-1]
+
+    @property
+    def tuned(self) -> bool:
+        """Whether its parameters were chosen on validation classes."""
+        return self.chosen.startswith("tuned")
 
 
 @dataclass(frozen=True)
@@ -173,9 +181,11 @@ def _cell(found: Sequence[Record], setting: str, draws: Mapping[str, Floats]) ->
         return Cell(missing="; ".join(found[-1].notes) if found else "not run")
     scores = np.array([[float(record.scores[name]) for name in names] for record in done])
     own = [draws[record.key] for record in done if record.key in draws]
+    calibrated = [[r.scores[CALIBRATED][name] for name in names] for r in done if CALIBRATED in r.scores]
     return Cell(
         means=tuple(scores.mean(axis=0).tolist()),
         spreads=tuple((scores.std(axis=0, ddof=1) if len(done) > 1 else np.zeros(len(names))).tolist()),
+        calibrated=tuple(np.mean(calibrated, axis=0).tolist()) if calibrated else (),
         seeds=len(done),
         seconds=float(np.mean([record.seconds for record in done])),
         chosen=done[0].chosen,

@@ -17,7 +17,9 @@ from superproto.reporting.table import Content, Table, TableCell, Text, escape_m
 
 # Marks a method that cannot be told from the best.
 LEVEL = "≈"
+_GENERALIZED = ("unseen", "seen", "harmonic_mean")
 _TITLES = {"zsl": "ZSL, per-class accuracy in %", "gzsl": "GZSL: U / S / H in %"}
+_SHORT = {"zsl": "ZSL", "gzsl": "GZSL H"}
 _N_BEST = 10
 _N_BARS = 12
 # A reference that differs by more points is set in bold.
@@ -62,15 +64,78 @@ def reasons(leaderboard: Leaderboard, setting: str, features: str) -> list[str]:
 
 
 def ranking_table(leaderboard: Leaderboard, setting: str, features: str) -> Table:
-    """Every method, the best first, with its kind and its cells."""
+    """Every method, the best first: its name, year and kind, whether it was tuned, its cells and their mean.
+
+    GZSL has further columns: H after calibrated stacking.
+    """
     columns, ranked = leaderboard.columns(setting, features), leaderboard.ranked(setting, features)
-    rows = [
-        [Text(m, "code"), leaderboard.plan.titles[m], *(_cell(leaderboard.cells[column][m]) for column in columns)]
-        for m in ranked
-    ]
+    heading = ["method", "name", "year", "kind", "parameters", *(column.data.title for column in columns), "mean"]
+    if setting == "gzsl":
+        heading += [*(f"{column.data.title}: H calibrated" for column in columns), "mean H calibrated"]
+    rows = [_ranking_row(leaderboard, columns, method) for method in ranked]
     styles = ["ours" if method == YARDSTICK else "" for method in ranked]
-    heading = ["method", "kind", *(column.data.title for column in columns)]
-    return Table(heading, rows, text_columns=2, styles=styles)
+    return Table(heading, rows, text_columns=5, styles=styles)
+
+
+def _ranking_row(leaderboard: Leaderboard, columns: Sequence[Column], method: str) -> list[Content]:
+    card = leaderboard.plan.card(method)
+    cells = [leaderboard.cells[column][method] for column in columns]
+    name = TableCell((card.name,), hover=card.reference)
+    row: list[Content] = [Text(method, "code"), name, str(card.year or "–"), leaderboard.plan.titles[method]]
+    row += [choice_text(cells), *map(_cell, cells), mean_score(cells)]
+    if any(column.setting == "gzsl" for column in columns):
+        row += [f"{100 * cell.calibrated[-1]:.1f}" if cell.calibrated else "–" for cell in cells]
+        row.append(mean_calibrated(cells))
+    return row
+
+
+def choice_text(cells: Sequence[Cell]) -> str:
+    """Whether the parameters of a row were tuned on validation classes, or are defaults."""
+    tuned = {cell.tuned for cell in cells if not cell.missing}
+    return {(): "–", (True,): "tuned", (False,): "defaults"}.get(tuple(tuned), "tuned in part")
+
+
+def mean_score(cells: Sequence[Cell]) -> str:
+    """The mean of a row's headlines, as `mean_text` writes it."""
+    return mean_text([None if cell.missing else cell.score for cell in cells])
+
+
+def mean_calibrated(cells: Sequence[Cell]) -> str:
+    """The mean of a row's H after calibrated stacking, as `mean_text` writes it."""
+    return mean_text([cell.calibrated[-1] if cell.calibrated else None for cell in cells])
+
+
+def mean_text(scores: Sequence[float | None]) -> str:
+    """The mean over the data sets in percent; where some are missing, of how many."""
+    known = [score for score in scores if score is not None]
+    if not known:
+        return "–"
+    said = "" if len(known) == len(scores) else f" ({len(known)} of {len(scores)})"
+    return f"{100 * sum(known) / len(known):.1f}{said}"
+
+
+def methods_table(plan: LeaderboardPlan) -> Table:
+    """Every method with its full name, year, reference and kind."""
+    cards = [plan.card(method) for method in plan.methods]
+    rows: list[list[Content]] = [
+        [Text(card.method, "code"), card.name, str(card.year or "–"), card.reference, plan.titles[card.method]]
+        for card in cards
+    ]
+    return Table(["method", "name", "year", "reference", "kind"], rows, text_columns=5)
+
+
+def published_table(leaderboard: Leaderboard) -> Table:
+    """The deep methods: what their papers report, what was measured here, and why the two differ."""
+    columns = [
+        c for c in leaderboard.cells if (c.features, c.data.dataset) in {("whitened", "CUB"), ("whitened", "AwA")}
+    ]
+    rows: list[list[Content]] = []
+    for card in leaderboard.plan.cards:
+        if card.published:
+            here = [_headline(leaderboard.cells[column][card.method]) for column in columns]
+            rows.append([Text(card.method, "code"), card.published, card.differs, *here])
+    titles = [f"{_SHORT[column.setting]}: {column.data.title}" for column in columns]
+    return Table(["method", "published", "beside the features, differs in", *titles], rows, text_columns=3)
 
 
 def difference_table(leaderboard: Leaderboard, setting: str, features: str) -> Table:
@@ -86,15 +151,16 @@ def difference_table(leaderboard: Leaderboard, setting: str, features: str) -> T
 
 def cells_table(leaderboard: Leaderboard) -> Table:
     """One row for each cell, fractions at full length; `missing` says why a row has no numbers."""
-    scores = ["per_class_accuracy", "unseen", "seen", "harmonic_mean"]
-    columns = ["setting", "features", "data", "method", "kind", *scores, "sd", "seeds", "seconds", "best", "level"]
+    scores = ["per_class_accuracy", "unseen", "seen", "harmonic_mean", *(f"calibrated_{n}" for n in _GENERALIZED)]
+    columns = ["setting", "features", "data", "method", "name", "year", "reference", "kind", *scores, "sd", "seeds"]
+    columns += ["seconds", "best", "level"]
     columns += ["minus_hpl", "minus_hpl_low", "minus_hpl_high", "chosen", "missing"]
     rows = [
         [*_cell_names(leaderboard, column, method), *_cell_numbers(column, cells[method])]
         for column, cells in leaderboard.cells.items()
         for method in leaderboard.ranked(column.setting, column.features)
     ]
-    return Table(columns, rows, text_columns=5)
+    return Table(columns, rows, text_columns=8)
 
 
 def _cell(cell: Cell) -> Content:
@@ -120,13 +186,16 @@ def _difference_text(cell: Cell) -> str:
 
 
 def _cell_names(leaderboard: Leaderboard, column: Column, method: str) -> list[str]:
-    return [column.setting, column.features, column.data.title, method, leaderboard.plan.titles[method]]
+    card, kind = leaderboard.plan.card(method), leaderboard.plan.titles[method]
+    where = [column.setting, column.features, column.data.title]
+    return [*where, method, card.name, str(card.year or ""), card.reference, kind]
 
 
 def _cell_numbers(column: Column, cell: Cell) -> list[Content]:
     if cell.missing:
-        return [*[""] * 13, cell.missing]
+        return [*[""] * 16, cell.missing]
     means: list[Content] = [*cell.means, "", "", ""] if column.setting == "zsl" else ["", *cell.means]
+    means += cell.calibrated or ("", "", "")
     spread: Content = cell.spreads[-1] if cell.seeds > 1 else ""
     change: list[Content] = ["", "", ""] if cell.against is None else list(cell.against[:3])
     marks = [int(cell.best), int(cell.level)]
@@ -172,6 +241,8 @@ def build_leaderboard_page(leaderboard: Leaderboard) -> Page:
         "n_cells": len(cells),
         "level": LEVEL,
         "yardstick": YARDSTICK,
+        "methods": methods_table(leaderboard.plan),
+        "published": published_table(leaderboard),
         "kinds": [
             {
                 "title": title_of(*kind),
@@ -220,8 +291,7 @@ def short_block(source: LeaderboardRecords) -> str:
     columns = [*leaderboard.columns("zsl", features), *leaderboard.columns("gzsl", features)]
     run = [m for m in leaderboard.ranked("zsl", features) if any(not leaderboard.cells[c][m].missing for c in columns)]
     chosen = sorted({*run[:_N_BEST], *(m for m in run if m == YARDSTICK)}, key=run.index)
-    kind = {"zsl": "ZSL", "gzsl": "GZSL H"}
-    head = ["method", *(f"{kind[column.setting]}: {column.data.title}" for column in columns)]
+    head = ["method", *(f"{_SHORT[column.setting]}: {column.data.title}" for column in columns)]
     rows = [[Text(m, "code"), *(_headline(leaderboard.cells[column][m]) for column in columns)] for m in chosen]
     said = (
         f"The best {len(chosen)} of {len(run)} methods that were run, by their mean over the data sets; whitened "
@@ -244,6 +314,16 @@ def gzsl_block(source: LeaderboardRecords) -> str:
     return leaderboard_markdown(source.leaderboard, ["gzsl"], level=3).rstrip()
 
 
+def methods_block(source: LeaderboardRecords) -> str:
+    """What every method is called and where it is from."""
+    return methods_table(source.plan).to_markdown()
+
+
+def published_block(source: LeaderboardRecords) -> str:
+    """Published figures of the deep methods beside those here."""
+    return published_table(source.leaderboard).to_markdown()
+
+
 def differences_block(source: LeaderboardRecords) -> str:
     """Every method minus HPL() on the same samples, in points."""
     found = {kind: difference_table(source.leaderboard, *kind) for kind in source.leaderboard.kinds()}
@@ -256,7 +336,7 @@ def summary_block(source: LeaderboardRecords) -> str:
     leaderboard = source.leaderboard
     cells = [cell for column in leaderboard.cells.values() for cell in column.values()]
     run = [cell for cell in cells if not cell.missing]
-    tuned = sum(cell.chosen.startswith("tuned") for cell in run)
+    tuned = sum(cell.tuned for cell in run)
     several = sum(cell.seeds > 1 for cell in run)
     waiting = sum(cell.missing == "not run" for cell in cells)
     return (
@@ -305,5 +385,7 @@ LEADERBOARD_BLOCKS: dict[str, Callable[[LeaderboardRecords], str]] = {
     "leaderboard-zsl": zsl_block,
     "leaderboard-gzsl": gzsl_block,
     "leaderboard-differences": differences_block,
+    "leaderboard-methods": methods_block,
+    "leaderboard-published": published_block,
     "leaderboard-references": references_block,
 }

@@ -73,24 +73,27 @@ def fitted_exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
-def anonymous_bytes() -> int:
-    """Memory of this process that no file backs (mapped files can be dropped at any time); 0 where Linux is not."""
+def anonymous_bytes(process: int | str = "self") -> int:
+    """Memory of a process that no file backs (mapped files can be dropped at any time); 0 where Linux is not.
+
+    A process that has ended has none.
+    """
     try:
-        text = Path("/proc/self/status").read_text(encoding="ascii")
+        text = Path(f"/proc/{process}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return 0
-    return 1024 * int(text.split("RssAnon:")[1].split()[0])
+    return 1024 * int(text.split("RssAnon:")[1].split()[0]) if "RssAnon:" in text else 0
 
 
 @contextmanager
-def peak_memory(interval: float = 0.01) -> Iterator[dict[str, int]]:
-    """{"before", "peak"}: anonymous bytes when the block begins and at most inside it."""
-    found = {"before": anonymous_bytes(), "peak": anonymous_bytes()}
+def peak_memory(interval: float = 0.01, process: int | str = "self") -> Iterator[dict[str, int]]:
+    """{"before", "peak"}: anonymous bytes of a process when the block begins and at most inside it."""
+    found = dict.fromkeys(("before", "peak"), anonymous_bytes(process))
     over = threading.Event()
 
     def watch() -> None:
         while not over.wait(interval):
-            found["peak"] = max(found["peak"], anonymous_bytes())
+            found["peak"] = max(found["peak"], anonymous_bytes(process))
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()

@@ -20,6 +20,7 @@ from superproto.experiments.records import Entry
 from superproto.experiments.speed.data import CUB, IMAGENET, Size, cub_sized, synthetic, write_features
 from superproto.experiments.speed.fit_parts import Ledger, LedgerRows, fit_in_parts
 from superproto.experiments.speed.machine import Rates, fitted_exponent, peak_memory, time_together
+from superproto.experiments.speed.picture_studies import many_pictures, picture_rate
 from superproto.hpl.estimator import HPL
 from superproto.samples.chunks import Array, rows_of
 
@@ -38,9 +39,8 @@ FOUNDATION: dict[str, Any] = {
     "tol": 1e-4,
     "alignment_scale": 0.5,
     "temperature": 0.01,
-    "n_prototypes": 1,
 }
-FOUNDATION_CONSTANTS: dict[str, Any] = {"code_ridge": 0.0, "own_vote": 1.0, "refine": False}
+FOUNDATION_CONSTANTS: dict[str, Any] = {"code_ridge": 0.0, "own_vote": 1.0, "refine": False, "forecast": False}
 _FOUNDATION_PACKS = ("cub_efficientnet_lite0.npz", "flo_efficientnet_lite0.npz")
 
 
@@ -279,4 +279,6 @@ STUDIES: dict[str, Callable[[Path, Rates], Entry]] = {
     "outer-iteration": outer_iteration,
     "growth": growth,
     "memory": memory,
+    "picture-rate": picture_rate,
+    "many-pictures": many_pictures,
 }

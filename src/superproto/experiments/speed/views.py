@@ -107,6 +107,28 @@ def large_block(entries: Entries) -> str:
     )
 
 
+def pictures_block(entries: Entries) -> str:
+    """How many pictures a second, and what very many of them take."""
+    rate, many = entries.get("picture-rate"), entries.get("many-pictures")
+    if rate is None or many is None:
+        return NOT_YET
+    found = rate["ratios"]
+    lines = [
+        f"{rate['sizes']['pictures']} photographs of {rate['sizes']['pixels each'] / 1e6:.2g} megapixels: "
+        f"{found['embed_folder, pictures per second']:.0f} pictures per second from files to stored features, "
+        f"{100 * found['embed_folder / bare onnxruntime, pictures per second']:.0f} % of what bare onnxruntime does on "
+        f"decoded arrays ({_machine(rate)}).",
+        "",
+        "Small pictures with a network of one layer, so that everything else is measured:",
+        "",
+    ]
+    rows = [[name, _seconds(value), f"{many['bytes'][name] / 1e6:.0f} MB"] for name, value in many["seconds"].items()]
+    lines.append(Table(["command", "time", "most memory"], rows).to_markdown())
+    further = many["ratios"]["embed: bytes per further picture"]
+    lines.append(f"\nEach further picture takes {further:,.0f} bytes of memory while pictures are embedded.")
+    return "\n".join(lines)
+
+
 def bounds_block(entries: Entries) -> str:
     """Every bound that a study checks, and whether it was kept."""
     rows = [
@@ -152,6 +174,7 @@ SPEED_BLOCKS: dict[str, Callable[[Entries], str]] = {
     "speed-parts": breakdown_block,
     "speed-growth": growth_block,
     "speed-large": large_block,
+    "speed-pictures": pictures_block,
     "speed-bounds": bounds_block,
 }
 _BROKEN_DOWN = {"breakdown": "CUB's size", "large": "ImageNet's size"}

@@ -86,8 +86,12 @@ def scatter_chart(
     diagonal: bool = False,
     text: Callable[[float], str] = label_of,
     with_legend: bool = True,
+    notes: Sequence[tuple[float, float, str]] = (),
 ) -> Markup:
-    """Points colored and shaped by group. No axis labels, no axes: in an embedding their units mean nothing."""
+    """Points colored and shaped by group. No axis labels, no axes: in an embedding their units mean nothing.
+
+    ``notes``: words at points, drawn over the others.
+    """
     left, bottom = (LEFT, BOTTOM) if labels else (6, 6)
     key, room = legend(names, left, height + 8, width - left) if with_legend else (Markup(), 0)
     frame = Frame(
@@ -103,6 +107,10 @@ def scatter_chart(
         hover = None if hovers is None else hovers[i]
         is_hollow = hollow is not None and bool(hollow[i])
         parts.append(mark(int(group), frame.x(at_x), frame.y(at_y), size=size, hover=hover, hollow=is_hollow))
+    for at_x, at_y, note in notes:
+        parts.append(
+            words(shorten(note, 24), frame.x(at_x), frame.y(at_y) + 4, anchor="middle", size="note", hover=note)
+        )
     return figure(width, height + room, *parts, key, says=says)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,10 @@ def check_parquet(path: Path) -> None:
     """Refuse extension types that old versions of pyarrow unpickle, and claims that the file is too small for."""
     import pyarrow.parquet as pq
 
-    footer = pq.read_metadata(path)
+    with warnings.catch_warnings():
+        # pyarrow 14 advises to switch unpickling on.
+        warnings.simplefilter("ignore")
+        footer = pq.read_metadata(path)
     described = (footer.metadata or {}).get(b"ARROW:schema", b"")
     try:
         plain = base64.b64decode(described)

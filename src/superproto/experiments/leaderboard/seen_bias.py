@@ -1,0 +1,60 @@
+"""CHOOSE the bias of calibrated stacking for a method on a data set; recorded, so made once.
+
+Without it H compares how far methods prefer seen classes rather than how well they recognize any. The bias comes from a
+generalized validation task: some seen classes are hidden, and a fifth of the labeled samples of the others is left out.
+The bias with the highest H there is subtracted from the scores of the seen classes in the task itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+from superproto.baselines.registry import make_model, parameters_of
+from superproto.evaluation.evaluate import evaluate
+from superproto.experiments.records import Record, unmeasured
+from superproto.experiments.runner import Job, calibrated_scores, limited, run_jobs
+from superproto.experiments.task_cache import TaskCache
+from superproto.files import PathLike
+from superproto.metrics import bias_for_harmonic_mean
+
+
+def choose_seen_bias(
+    method: str, params: Mapping[str, Any], tasks: TaskCache, path: PathLike, *, whitened: bool, limit: float
+) -> float | None:
+    """The bias for these parameters, measured where `path` has no record of it; None where that failed.
+
+    `whitened`: the samples of the validation task are whitened before, by its own labeled samples.
+    """
+    asked = unmeasured(
+        "calibration",
+        method,
+        tasks.task("gzsl"),
+        tasks.digest("gzsl"),
+        pool="validation classes",
+        params=parameters_of(make_model(method, params, candidates="all")),
+        chosen="the highest H on a generalized validation task of the labeled samples",
+    )
+    (record,) = run_jobs([Job(asked, partial(_calibrated, params, tasks, whitened, limit))], path)
+    found = record.scores.get("seen_bias")
+    return None if found is None else float(found)
+
+
+def _calibrated(params: Mapping[str, Any], tasks: TaskCache, whitened: bool, limit: float, asked: Record) -> Record:
+    """The bias, and U, S and H of the validation task with it and without."""
+    fold = tasks.generalized_fold(whitened)
+    given = {**params, "whiten": False} if whitened else params
+    start = perf_counter()
+    with limited(limit):
+        found = evaluate(fold, asked.method, given, seed=asked.seed)
+    bias = bias_for_harmonic_mean(fold.expected, found.class_scores, fold.seen_classes)
+    plain = {f"plain_{name}": found.scores[name] for name in ("unseen", "seen", "harmonic_mean")}
+    return replace(
+        asked,
+        scores={**calibrated_scores(found, bias), **plain},
+        seconds=perf_counter() - start,
+        notes=list(found.notes),
+    )

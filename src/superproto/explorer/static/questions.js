@@ -1,0 +1,97 @@
+// One question after the other: the picture, what looks like it, and the answers.
+import { className, get, post, run, things } from "./api.js";
+import { button, choices, el, failed, key, picture, tile } from "./dom.js";
+import { about, answer } from "./keys.js";
+
+export async function open(view) {
+  let asked = null;
+  let at = 0;
+
+  async function next(given) {
+    asked = given === undefined ? await get("/api/question") : given;
+    at = 0;
+    draw();
+  }
+
+  async function focus(place) {
+    at = place;
+    if (place > 0 && !asked.cells[place].choices) {
+      const found = await get(`/api/rows/${asked.cells[place].row}`).catch(failed);
+      if (!found) return;
+      Object.assign(asked.cells[place], { choices: found.choices });
+    }
+    draw();
+  }
+
+  // An answer about the asked picture leads on; one about a neighbor marks it and stays.
+  async function after(found, kind, number) {
+    if (at === 0) return next(found.question);
+    Object.assign(asked.cells[at], { label: kind === "none" ? -2 : number, state: kind === "none" ? "none" : "answered" });
+    at = 0;
+    draw();
+  }
+
+  async function allShown() {
+    const rows = asked.cells.filter((cell) => cell.state === "open").map((cell) => cell.row);
+    const found = await post("/api/answer", { rows, kind: "class", class: asked.guess, source: asked.kind }).catch(failed);
+    if (found) next(found.question);
+  }
+
+  function move(across, down) {
+    const wide = asked.kind === "blind" ? 1 : 4;
+    const place = at === 0 ? (down > 0 || across > 0 ? 1 : 0) : at + across + wide * down;
+    focus(Math.max(0, Math.min(asked.cells.length - 1, place)));
+  }
+
+  function draw() {
+    if (!asked) return finished();
+    const cell = asked.cells[at];
+    const list = at === 0 ? asked.choices : cell.choices;
+    const guess = at === 0 ? asked.guess : cell.label;
+    const whole = asked.kind === "cluster" && at === 0;
+    about({ rows: [cell.row], choices: list, guess, source: asked.kind, after, move, skip: true, all: whole ? allShown : null });
+    view.replaceChildren(el("div", { class: "question", "data-number": asked.number, "data-kind": asked.kind, "data-row": cell.row },
+      el("section", { class: "shown", "aria-label": "Pictures" },
+        el("figure", { class: "large" }, picture(cell, "large"), el("figcaption", { dir: "auto", text: cell.id })),
+        el("div", { class: "others" }, asked.cells.slice(1).map((other, place) =>
+          tile(other, () => focus(place + 1), { class: place + 1 === at ? "current" : "", bare: asked.kind === "cluster" })))),
+      el("section", { class: "ask", "aria-live": "polite" },
+        el("p", { class: "stage" }, stage()),
+        title(cell, guess),
+        el("p", { class: "why", text: at === 0 ? asked.why : "One of the pictures beside the question." }),
+        guess === null || guess < 0 ? null : el("p", { class: "row" },
+          button("Yes", () => answer("class", guess), { class: "primary", key: "Enter" }),
+          whole && asked.cells.length > 1 ? button(`Yes, all ${asked.cells.length}`, allShown, { key: "Shift Enter" }) : null),
+        choices(list, guess, answer, { skip: true }),
+        waiting())));
+  }
+
+  function title(cell, guess) {
+    if (guess === null) return el("h1", { text: "What is this?" });
+    return el("h1", {}, at === 0 && asked.kind === "cluster" ? "Is this " : "Is it ", el("em", { dir: "auto", text: className(guess) }), "?");
+  }
+
+  function stage() {
+    const { state } = run;
+    if (asked.kind === "blind") return "Blind check";
+    const left = state.clusters_left;
+    return state.stage === 1 ? `Stage 1 of 2: name the clusters, ${left} left` : "Stage 2 of 2: the most doubtful ones";
+  }
+
+  function waiting() {
+    const { pending, refit } = run.state;
+    if (refit.running || pending < 5) return null;
+    return el("p", { class: "hint" }, `${pending} answers wait. `, key("r"), ` refits, so that the other labels follow.`);
+  }
+
+  function finished() {
+    about(null);
+    view.replaceChildren(el("div", { class: "empty" }, el("h1", { text: "Nothing is left to ask" }),
+      el("p", { text: `${things(run.state.counts.answered)} have an answer. Refit, look at the grid, or export.` })));
+  }
+
+  const undone = (event) => next(event.detail.question);
+  window.addEventListener("undone", undone);
+  await next();
+  return { close: () => window.removeEventListener("undone", undone), changed: () => next() };
+}
