@@ -32,8 +32,8 @@ def test_evenness_by_hand():
 def test_perfect_predictions_tell_even_sizes_from_others():
     """With confusions of 0 the shares are the class sizes."""
     perfect = [np.eye(10)] * 5
-    assert probability_of_even_sizes(0.99, perfect, 1000, 0) > 0.95
-    assert probability_of_even_sizes(0.6, perfect, 1000, 0) < 0.01
+    assert probability_of_even_sizes(0.99, perfect, 1000, 1.0, 0) > 0.95
+    assert probability_of_even_sizes(0.6, perfect, 1000, 1.0, 0) < 0.01
 
 
 def test_shares_that_poor_predictions_make_uneven_are_no_evidence():
@@ -41,14 +41,18 @@ def test_shares_that_poor_predictions_make_uneven_are_no_evidence():
     half = np.repeat([1.0, 0.05], 5)
     poor = [0.2 * np.eye(10) + 0.8 * half / half.sum()] * 5
     shares = np.full(10, 0.1) @ poor[0]
-    assert probability_of_even_sizes(evenness(shares), poor, 1000, 0) > 0.9
-    assert probability_of_even_sizes(evenness(shares), [np.eye(10)] * 5, 1000, 0) < 0.5
+    assert probability_of_even_sizes(evenness(shares), poor, 1000, 1.0, 0) > 0.9
+    assert probability_of_even_sizes(evenness(shares), [np.eye(10)] * 5, 1000, 1.0, 0) < 0.5
 
 
 def test_a_small_sample_cannot_be_even():
     perfect = [np.eye(10)] * 5
     found = evenness(np.array([3, 2, 1, 1, 1, 1, 1, 0, 0, 0]) / 10)
-    assert probability_of_even_sizes(found, perfect, 10, 0) > 0.5 > probability_of_even_sizes(found, perfect, 1000, 0)
+    assert (
+        probability_of_even_sizes(found, perfect, 10, 1.0, 0)
+        > 0.5
+        > probability_of_even_sizes(found, perfect, 1000, 1.0, 0)
+    )
 
 
 def test_all_classes_are_even_and_a_part_of_them_is_not(evenness_of):

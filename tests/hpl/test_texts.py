@@ -11,8 +11,13 @@ import pytest
 from superproto import HPL
 from superproto.baselines import METHODS
 from superproto.datasets import load
+from superproto.hpl.constants import Constants
 from superproto.hpl.seen_classes import text_prototypes, text_slope
-from superproto.metrics import harmonic_mean, per_class_accuracy
+from superproto.hpl.texts import agreement_of_hypotheses, fit_texts, text_votes
+from superproto.metrics import expected_calibration_error, harmonic_mean, per_class_accuracy
+from superproto.samples.chunks import ArrayRows
+from superproto.samples.kernels import unit_rows
+from superproto.samples.whitening import learn_metric
 
 PACKS = Path(os.environ.get("SUPERPROTO_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "text"
 HALF_LABELED = {
@@ -21,6 +26,15 @@ HALF_LABELED = {
     "whurs19_clip_rn50": 0.97,
     "whurs19_clip_vitb32": 0.975,
     "whurs19_clip_vitl14": 0.99,
+}
+
+WITHOUT_LABELS = {
+    "dtd_clip_vitb32": 0.55,
+    "pets_clip_vitb32": 0.935,
+    "aid5of19_clip_vitl14": 0.82,
+    "whurs19_clip_rn50": 0.94,
+    "whurs19_clip_vitb32": 0.95,
+    "whurs19_clip_vitl14": 0.975,
 }
 
 
@@ -111,3 +125,52 @@ def test_seen_and_unseen_together_beat_the_plain_rule(name):
         return harmonic_mean(*(per_class_accuracy(task.truth[p], labels.transduction_[p]) for p in parts))
 
     assert score("hpl") > score("zero-shot") + 0.05
+
+
+@pytest.mark.parametrize("name", WITHOUT_LABELS)
+def test_no_label_at_all_real_features(name):
+    """Per-class accuracy well above the plain rule where class sizes are even, never more than a point below it."""
+    path = PACKS / f"{name}.npz"
+    if not path.exists():
+        pytest.skip(f"needs the data pack text/{path.name} (set SUPERPROTO_DATA to its folder)")
+    with np.load(path) as pack:
+        X, truth, texts = pack["features"].astype(np.float32), pack["labels"], pack["att"].astype(np.float64)
+    model = HPL(random_state=0).fit(X, None, semantics=texts)
+    found = per_class_accuracy(truth, model.transduction_)
+    plain = METHODS["zero-shot"]().fit(X, None, semantics=texts)
+    assert found >= WITHOUT_LABELS[name]
+    assert found >= per_class_accuracy(truth, plain.transduction_) - 0.01
+    assert expected_calibration_error(truth, model.label_distributions_) <= 0.1
+    assert (np.diff(model.objective_) <= 1e-9 * np.abs(model.objective_[:-1])).all()
+    np.testing.assert_array_equal(model.predict(X[:200]), model.transduction_[:200])
+
+
+def test_votes_are_cosines_up_to_the_length_of_a_sample():
+    rng = np.random.default_rng(0)
+    X, texts = unit_rows(rng.normal(size=(50, 8)) + 1), unit_rows(rng.normal(size=(4, 8)))
+    metric = learn_metric(ArrayRows(X), rng.integers(3, size=50), 3)
+    away = metric.forward(X - metric.mean)
+    for row in away:
+        length = float(np.linalg.norm(row))
+        votes = text_votes(texts, metric, length, 2.0)
+        x = metric.undo(row[None])[0] + metric.mean
+        np.testing.assert_allclose(votes.vectors @ (row / length) + votes.biases, 2 * texts @ x, atol=1e-9)
+
+
+def test_votes_find_their_scale_whatever_the_texts():
+    """Texts that are half as clear are given half of the inverse temperature, about."""
+    scales = []
+    for signal in (1.0, 0.5):
+        rng = np.random.default_rng(0)
+        texts = unit_rows(rng.normal(size=(12, 64)))
+        truth = np.repeat(np.arange(12), 60)
+        X = unit_rows(signal * texts[truth] + rng.normal(size=(720, 64)) / 8)
+        scales.append(fit_texts(X, texts, Constants(), with_stability=False).scale)
+    assert 1.2 < scales[0] / scales[1] < 6
+
+
+def test_a_wrong_hypothesis_about_sizes_loses_agreement():
+    constants = Constants()
+    assert agreement_of_hypotheses(100.0, 100.0, constants) == 1
+    assert agreement_of_hypotheses(constants.even_agreement * 100, 100.0, constants) == pytest.approx(1)
+    assert agreement_of_hypotheses(20.0, 100.0, constants) < 0.01

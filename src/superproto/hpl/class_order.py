@@ -12,10 +12,21 @@ from superproto.samples.chunks import UNLABELED, Array
 
 
 def class_order(problem: Problem, by_content: bool) -> Array:
-    """(C,) the classes in the order of their descriptions, number by number; as they come if not ``by_content``."""
+    """(C,) the classes in the order of <a_j, sum a>, which no rotation of the descriptions changes.
+
+    Equal ones in the order of |a_j|, then of their numbers. As they come if not ``by_content``.
+    """
     if not by_content or not problem.described:
         return np.arange(problem.n_classes)
-    return np.lexsort(problem.semantics.T[::-1])
+    A = problem.semantics
+    alike, lengths = (_without_rounding(values) for values in (A @ A.sum(axis=0), (A**2).sum(axis=1)))
+    return np.lexsort((*A.T[::-1], lengths, alike))
+
+
+def _without_rounding(values: Array) -> Array:
+    """Values that differ by rounding become equal."""
+    unit = 1e-9 * max(float(np.abs(values).max()), np.finfo(np.float64).tiny)
+    return np.round(values / unit)
 
 
 def prior_in_class_order(prior: Any, order: Array) -> Any:
