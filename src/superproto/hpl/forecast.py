@@ -18,7 +18,7 @@ from superproto.samples.chunks import Array, rows_at, rows_of
 
 LEAST_SEEN = 4
 # Features of the labeled samples of a forecast's fit at most; left-out classes of all its fits together at least.
-ENTRIES, LEFT_OUT_CLASSES, MOST_FITS = 2**23, 40, 5
+ENTRIES, LEFT_OUT_CLASSES, MOST_FITS = 2**23, 40, 3
 # Share of the samples of the other classes that join the pool in the generalized setting.
 POOL_OF_SEEN = 0.2
 

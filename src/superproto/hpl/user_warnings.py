@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from superproto.estimator.validation import Problem, name_of
+from superproto.hpl.forecast import LeftOutFits
 from superproto.samples.chunks import Array
 
 # A class whose cluster fits another description so much better is reported as not found.
 LOST = 0.95
 
 
-def warn_user(model: Any, problem: Problem) -> None:
+def warn_user(model: Any, problem: Problem, left_out: LeftOutFits | None) -> None:
     """What a user should know of a fitted model's labels, each as a warning."""
     labels = model.transduction_[problem.asked]
     candidates = int(problem.allowed.sum())
@@ -29,6 +30,7 @@ def warn_user(model: Any, problem: Problem) -> None:
     _warn_of_helped(model, problem)
     warn_about_absent_classes(model.missing_, problem)
     warn_about_unmatched_classes(model.class_doubt_, problem)
+    warn_about_forecast(left_out)
     _warn_of_empty(model, problem, labels)
 
 
@@ -63,6 +65,17 @@ def warn_about_unmatched_classes(class_doubt: Array, problem: Problem) -> None:
         _warn(
             f"The descriptions of {len(lost)} classes match no cluster of the pool ({_listed(lost, problem)}): "
             "doubt their labels, and see class_doubt_."
+        )
+
+
+def warn_about_forecast(left_out: LeftOutFits | None) -> None:
+    """Descriptions that predict left-out seen classes no better than guessing."""
+    if left_out is not None and not left_out.beats_chance():
+        accuracy, chance = left_out.forecast()
+        _warn(
+            f"Seen classes that were left out and labeled by their descriptions were right in {accuracy:.0%} "
+            f"(guessing: {chance:.0%}). Check that the rows of semantics are in the order of the classes, that the "
+            "labels belong to their rows, and that the descriptions tell what samples look like."
         )
 
 
