@@ -46,7 +46,7 @@ def diagnose(read_task: Callable[..., SimpleNamespace]) -> Callable[..., SimpleN
     def measure(task: Any, **parameters: Any) -> SimpleNamespace:
         found = read_task(task, **parameters)
         params = found.params
-        found.evenness = measure_evenness(found.data, found.seen, params.soft, params.constants.even_odds, 0)
+        found.evenness = measure_evenness(found.data, found.seen, params)
         found.weights = choose_weights(found.data, found.seen, found.evenness, params)
         return found
 

@@ -66,9 +66,10 @@ def test_the_truth_of_the_pool_does_not_reach_the_forecast():
 
 
 def test_chance_is_beaten_by_two_standard_errors_or_not_at_all():
-    even = np.array([0.3, 0.5, 0.4, 0.4])
-    assert LeftOutFits(even, 10, 0.4, 0.5).beats_chance()
-    assert not LeftOutFits(even, 3, 0.4, 0.5).beats_chance()
+    many = np.tile([0.3, 0.5, 0.4, 0.4], 6)
+    assert LeftOutFits(many, 10, 0.4, 0.5).beats_chance()
+    assert not LeftOutFits(many, 2, 0.4, 0.5).beats_chance()
+    assert LeftOutFits(many[:4], 2, 0.4, 0.5).beats_chance()
 
 
 def test_trust_is_the_geometric_mean_of_what_is_due_and_what_is_expected():

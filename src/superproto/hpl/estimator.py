@@ -22,7 +22,7 @@ from superproto.hpl.class_order import class_order, in_class_order
 from superproto.hpl.composition import build_objective, class_shares, scorer, scoring
 from superproto.hpl.constants import Constants
 from superproto.hpl.fit_data import FitData
-from superproto.hpl.forecast import LeftOutFits, label_left_out_classes
+from superproto.hpl.forecast import LeftOutFits, left_out_fits
 from superproto.hpl.objective.state import Objective, State
 from superproto.hpl.parameters import Parameters, check_parameters, is_unit, with_few_labels_as_unseen
 from superproto.hpl.pool_diagnosis import measure_evenness
@@ -53,8 +53,6 @@ PUBLISHED: dict[str, Any] = {
     "prior": None,
     "temperature": 0.0,
 }
-# Parameters that a fit with left-out classes does not take over.
-OF_THIS_FIT = ("candidates", "init", "callback", "checkpoint", "verbose")
 
 
 class HPL(ZeroShotEstimator):
@@ -65,7 +63,7 @@ class HPL(ZeroShotEstimator):
     super-prototypes carry knowledge between them. With the defaults the objective is
 
         J = - sum_labeled <x_i, p_y>
-            + gamma [ - sum_pool Q_ij <x_i, p_j> + T sum Q log Q + sum v_j Q_ij^2 / 2 + r KL(Q'1 || N prior) ]
+            + gamma [ - sum_pool Q_ij (<x_i, p_j> + vote_ij) + T sum Q log Q + sum v_j Q_ij^2 / 2 + r KL(Q'1 || N prior) ]
             + sum_j kappa_j ( |p_j - z_j D_v|^2 + lam |a_j - z_j D_c|^2 ) / 2,        |p_j| = 1,
 
     minimized block by block, each block exactly, so it never rises. :meth:`as_published` is the paper to the letter.
@@ -105,9 +103,7 @@ class HPL(ZeroShotEstimator):
     discriminative_weight : float, default=0.0
         Weight of |X P' - C|^2, a regression onto pseudo-labels (1 in the paper). Larger: guesses confirm themselves.
     alignment_scale : float or None, default=0.75
-        Pull of a class's code on its prototype, in average classes of samples; more where candidates seem to be missing
-        from the pool or uneven, by how well descriptions predict left-out seen classes.
-        None: weight 1, as printed in the paper.
+        Weight of a description, in average classes of samples; more where class sizes look uneven. None: 1, as printed.
     prior : "estimated", "uniform", array of shape (C,) or None, default="estimated"
         How many pool samples each class is expected to have. None: no expectation.
     prototypes : "unit" or "free", default="unit"
@@ -117,8 +113,7 @@ class HPL(ZeroShotEstimator):
     verbose : int, default=0
         1: lines on standard error about long passes and each outer iteration, with the time that is left.
     callback : callable or None, default=None
-        Called with an ``Iteration`` (iteration, objective, labels_changed, state) after each outer iteration, but not
-        those of the fits that a refinement tries.
+        Called with an ``Iteration`` (iteration, objective, labels_changed, state) after each outer iteration of the fit.
     checkpoint : path or None, default=None
         File that keeps the last outer iteration: an interrupted fit, run again, goes on from there and ends as if
         it had not been interrupted; fits that a refinement tries are done again. It is removed when the fit is over.
@@ -144,8 +139,7 @@ class HPL(ZeroShotEstimator):
     missing_ : array of shape (C,)
         True for candidates that seem not to be in the pool: what is found of them is what fits their description.
     evenness_ : float
-        0 to 1: how far the pool looked as if it held all candidates, none far larger than the others. Below 1 their
-        sizes are not held to be equal, and descriptions pull more.
+        0 to 1: how probable it is that the pool holds all candidates in similar numbers.
     forecast_ : named tuple (accuracy, chance)
         Per-class accuracy to expect on the unseen classes, from seen classes that were left out and labeled as if
         they were unseen, and that of guessing. NaN where fewer than four classes are seen.
@@ -251,7 +245,7 @@ class HPL(ZeroShotEstimator):
         data = FitData.of(X, task, self.metric_, params.unit, self.constants.label_weight, in_one_space)
         seen = SeenClasses.of(data, params.unit, params.temperature, self.constants, texts)
         fresh, start = first_states(data, seen.predicted, params)
-        evenness = self._measure_evenness(data, seen, params)
+        evenness = measure_evenness(data, seen, params)
         weights = choose_weights(data, seen, evenness, params)
         objective, start = build_objective(data, seen, start, weights, params)
         start = best_start(objective, possible_starts(objective, start, data, weights), self._schedule())
@@ -259,7 +253,8 @@ class HPL(ZeroShotEstimator):
         outcome = minimize(objective, start, self._schedule(), reporter, checkpoint.keep, checkpoint.progress)
         objective, outcome = refine(objective, outcome, data, seen, fresh, evenness, weights, params, self._refit)
         self._store(objective, outcome, data, evenness, seen.temperature, order)
-        left_out = self._left_out_fits(X, task, params)
+        forecasts = params.soft and self.constants.forecast
+        left_out = left_out_fits(self, X, task, params.seed or 0) if forecasts else None
         self.forecast_ = NO_FORECAST if left_out is None else left_out.forecast()
         trust = trust_in_labels(left_out, None if task.seen.any() else texts)
         found = measure_uncertainty(data, seen, outcome.state, scorer(objective, outcome.state), trust)
@@ -286,19 +281,6 @@ class HPL(ZeroShotEstimator):
         """The problem with hardly labeled classes counted as unseen; whether descriptions live in the feature space."""
         in_one_space = self._in_one_space(X, problem)
         return with_few_labels_as_unseen(problem, in_one_space, is_unit(self), self.constants.few_labels), in_one_space
-
-    def _measure_evenness(self, data: FitData, seen: SeenClasses, params: Parameters) -> float:
-        measurable = params.soft and self.constants.diagnose
-        return measure_evenness(data, seen, measurable, self.constants.even_odds, params.seed or 0)
-
-    def _left_out_fits(self, X: Any, task: Problem, params: Parameters) -> LeftOutFits | None:
-        """Fits of the same method in which seen classes are left out; None where that is switched off or impossible."""
-        if not self.constants.forecast or not params.soft or not task.asked.any():
-            return None
-        kind = type(self).with_constants(forecast=False)
-        own = {name: value for name, value in self.get_params(deep=False).items() if name not in OF_THIS_FIT}
-        own["prior"] = own["prior"] if own["prior"] is None or isinstance(own["prior"], str) else "estimated"
-        return label_left_out_classes(X, task, lambda candidates: kind(**own, candidates=candidates), params.seed or 0)
 
     def _refit(self, objective: Objective, state: State) -> Outcome:
         """A further fit, of which a callback is not told: not all of them are kept."""

@@ -16,9 +16,12 @@ from superproto.estimator.forecast import Forecast
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array, rows_at, rows_of
 
-LEAST_SEEN = 4
+FEWEST_SEEN_TO_FORECAST = 4
+FEWEST_CLASSES_TO_JUDGE = 20
 # Features of the labeled samples of a forecast's fit at most; left-out classes of all its fits together at least.
 ENTRIES, LEFT_OUT_CLASSES, MOST_FITS = 2**23, 40, 3
+# Parameters that a fit with left-out classes does not take over.
+OF_ONE_FIT = ("candidates", "init", "callback", "checkpoint", "verbose")
 # Share of the samples of the other classes that join the pool in the generalized setting.
 POOL_OF_SEEN = 0.2
 
@@ -39,7 +42,12 @@ class LeftOutFits(NamedTuple):
         return Forecast(float(self.by_class.mean()), 1 / self.candidates)
 
     def beats_chance(self) -> bool:
-        """Whether the accuracy is above that of guessing by two standard errors over the classes."""
+        """Whether the accuracy is above that of guessing by two standard errors over the classes.
+
+        A handful of classes cannot tell; they are given the benefit of the doubt.
+        """
+        if len(self.by_class) < FEWEST_CLASSES_TO_JUDGE:
+            return True
         error = float(self.by_class.std()) / np.sqrt(len(self.by_class))
         return bool(self.by_class.mean() - 2 * error > 1 / self.candidates)
 
@@ -54,7 +62,7 @@ def label_left_out_classes(
     seen = np.flatnonzero(problem.seen)
     unseen = int((problem.allowed & ~problem.seen).sum())
     number = min(unseen, len(seen) // 2)
-    if len(seen) < LEAST_SEEN or number < 2 or not problem.described:
+    if len(seen) < FEWEST_SEEN_TO_FORECAST or number < 2 or not problem.described:
         return None
     rows = _some_rows(problem, ENTRIES // rows_of(X).n_columns)
     labels = np.searchsorted(seen, problem.labels[rows])
@@ -92,3 +100,13 @@ def _some_rows(problem: Problem, at_most: int) -> Array:
         own = np.flatnonzero(problem.labels == j)
         chosen.append(own[np.unique(np.linspace(0, len(own) - 1, min(len(own), most)).astype(np.int64))])
     return np.sort(np.concatenate(chosen))
+
+
+def left_out_fits(model: Any, X: Any, problem: Problem, seed: int) -> LeftOutFits | None:
+    """Fits of the same method in which seen classes are left out; None where nothing is asked or that is impossible."""
+    if not problem.asked.any():
+        return None
+    kind = type(model).with_constants(forecast=False)
+    own = {name: value for name, value in model.get_params(deep=False).items() if name not in OF_ONE_FIT}
+    own["prior"] = own["prior"] if own["prior"] is None or isinstance(own["prior"], str) else "estimated"
+    return label_left_out_classes(X, problem, lambda candidates: kind(**own, candidates=candidates), seed)

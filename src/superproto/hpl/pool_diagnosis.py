@@ -14,31 +14,33 @@ from scipy.special import expit, softmax
 
 from superproto.hpl.fit_data import FitData
 from superproto.hpl.objective.assignment import evenness
+from superproto.hpl.parameters import Parameters
 from superproto.hpl.seen_classes import SeenClasses
 from superproto.samples.chunks import Array
 
 SETS, DRAWS = 100, 10
 ROWS, ENTRIES = 4000, 2**22
 # With fewer sets of two and two nothing can be simulated.
-LEAST_SEEN = 4
+FEWEST_SEEN = 4
 SMALLEST_DEVIATION = 1e-3
 
 
-def measure_evenness(data: FitData, seen: SeenClasses, measurable: bool, odds: float, seed: int) -> float:
+def measure_evenness(data: FitData, seen: SeenClasses, params: Parameters) -> float:
     """0 to 1: how probable it is that class sizes are even.
 
-    1 where nothing can be said: it is not ``measurable``, seen classes are candidates too, or too few classes are seen.
+    1 where nothing can be said: the assignment is hard, seen classes are candidates too, or too few classes are seen.
     """
+    measurable, seed = params.soft and params.constants.diagnose, params.seed or 0
     if seen.evenness is not None and measurable:
         return seen.evenness
     number, m = len(data.candidates), len(seen.prototypes)
-    if not measurable or data.pool is None or data.seen_compete or not data.described or m < LEAST_SEEN or number < 2:
+    if not measurable or data.pool is None or data.seen_compete or not data.described or m < FEWEST_SEEN or number < 2:
         return 1.0
     pool, T = data.pool, seen.temperature
     rows = pool.spread(_rows_for(number))
     found = evenness(mean_softmax(pool.some(rows).scores(seen.predicted[data.candidates]) / T))
     confusions = _confusions_of_seen(data, seen.left_out, T, min(number, m // 2), seed)
-    return probability_of_even_sizes(found, confusions, pool.n, odds, seed)
+    return probability_of_even_sizes(found, confusions, pool.n, params.constants.even_odds, seed)
 
 
 def probability_of_even_sizes(found: float, confusions: list[Array], n_samples: int, odds: float, seed: int) -> float:

@@ -14,7 +14,7 @@ from superproto.estimator.kernel_ridge import regularized, solve_ridge
 from superproto.hpl.constants import Constants
 from superproto.hpl.fit_data import FitData
 from superproto.hpl.objective.sphere import normalized
-from superproto.hpl.texts import CALIBRATION_ROWS, TextFit, Votes, text_votes
+from superproto.hpl.texts import VOTE_ROWS, TextFit, Votes, text_votes
 from superproto.samples.chunks import Array
 
 # Ridge of the prediction of free prototypes, in units of the mean diagonal of the kernel.
@@ -157,7 +157,7 @@ def votes_of_texts(data: FitData, weight: float) -> Votes:
     length = float(np.median(data.labeled.lengths()))
     plain = text_votes(data.texts, data.labeled.metric, length, 1.0)
     rows = np.flatnonzero(data.seen[data.labels])
-    rows = rows[data.labeled.some(rows).spread(CALIBRATION_ROWS)]
+    rows = rows[data.labeled.some(rows).spread(VOTE_ROWS)]
     away = data.labeled.some(rows).scores(plain.vectors[data.seen]).astype(np.float64)
     columns, found = (np.cumsum(data.seen) - 1)[data.labels[rows]], []
     for kept in KEPT_BIASES:

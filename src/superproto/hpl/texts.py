@@ -33,7 +33,7 @@ from superproto.samples.whitening import Metric, whitening_matrix
 
 # So many unlabeled samples, evenly spread, tell metric, temperatures and evenness.
 TEXT_ROWS = 10_000
-CALIBRATION_ROWS = 1000
+VOTE_ROWS = 1000
 ROUNDS, BALANCING_ROUNDS = 20, 20
 # Inverse temperature of the first votes; CLIP was trained with it, and the fit soon forgets it.
 FIRST_SCALE = 100.0
@@ -176,7 +176,7 @@ def _stability(clusters: _Clusters, evenness: float) -> float:
 
 def _likeliest(scores: Array, labels: Array) -> float:
     """The inverse temperature at which these labels are the likeliest, from some of the rows."""
-    rows = evenly_spread_rows(len(scores), CALIBRATION_ROWS)
+    rows = evenly_spread_rows(len(scores), VOTE_ROWS)
     return likeliest_sharpness(scores[rows], scores[rows, labels[rows]], wrong=1.0)
 
 

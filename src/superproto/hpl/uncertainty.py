@@ -165,9 +165,10 @@ def _calibrated(data: FitData, sharpness: float, by_class: Array, trust: Trust, 
     def confidence(sharp: float) -> Array:
         return np.asarray(softmax(sharp * scores, axis=1).max(axis=1))
 
-    due = trust.of(float((confidence(sharpness) * certain).mean()))
+    # So many labels cannot show that fewer are wrong.
+    due = min(trust.of(float((confidence(sharpness) * certain).mean())), 1 - 1 / (len(scores) + 2))
     least = 1e-3 * sharpness
-    most = 1e3 * sharpness
+    most = 10 * sharpness
     if len(columns) < 2 or float(confidence(most).mean()) <= due:
         return most if len(columns) > 1 else sharpness
     if due <= float(confidence(least).mean()):
