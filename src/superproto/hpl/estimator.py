@@ -63,7 +63,7 @@ class HPL(ZeroShotEstimator):
     super-prototypes carry knowledge between them. With the defaults the objective is
 
         J = - sum_labeled <x_i, p_y>
-            + gamma [ - sum_pool Q_ij (<x_i, p_j> + vote_ij) + T sum Q log Q + sum v_j Q_ij^2 / 2 + r KL(Q'1 || N prior) ]
+            + gamma [ - sum_pool Q_ij (<x_i, p_j> + vote_ij) + T sum Q log Q + sum v_j Q_ij^2 / 2 + r KL(Q'1 || N pi) ]
             + sum_j kappa_j ( |p_j - z_j D_v|^2 + lam |a_j - z_j D_c|^2 ) / 2,        |p_j| = 1,
 
     minimized block by block, each block exactly, so it never rises. :meth:`as_published` is the paper to the letter.
@@ -113,7 +113,7 @@ class HPL(ZeroShotEstimator):
     verbose : int, default=0
         1: lines on standard error about long passes and each outer iteration, with the time that is left.
     callback : callable or None, default=None
-        Called with an ``Iteration`` (iteration, objective, labels_changed, state) after each outer iteration of the fit.
+        Called with an ``Iteration`` (iteration, objective, labels_changed, state) after each outer iteration.
     checkpoint : path or None, default=None
         File that keeps the last outer iteration: an interrupted fit, run again, goes on from there and ends as if
         it had not been interrupted; fits that a refinement tries are done again. It is removed when the fit is over.
@@ -141,8 +141,7 @@ class HPL(ZeroShotEstimator):
     evenness_ : float
         0 to 1: how probable it is that the pool holds all candidates in similar numbers.
     forecast_ : named tuple (accuracy, chance)
-        Per-class accuracy to expect on the unseen classes, from seen classes that were left out and labeled as if
-        they were unseen, and that of guessing. NaN where fewer than four classes are seen.
+        Per-class accuracy to expect on unseen classes, from left-out seen ones, and that of guessing; or NaN.
     classes_ : array of shape (C,)
     n_iter_ : int
     hold_ : float
