@@ -13,7 +13,7 @@ from superproto.baselines import METHODS
 from superproto.datasets import load
 from superproto.hpl.constants import Constants
 from superproto.hpl.seen_classes import text_prototypes, text_slope
-from superproto.hpl.texts import agreement_of_hypotheses, fit_texts, text_votes
+from superproto.hpl.texts import agreement_of_hypotheses, text_votes
 from superproto.metrics import expected_calibration_error, harmonic_mean, per_class_accuracy
 from superproto.samples.chunks import ArrayRows
 from superproto.samples.kernels import unit_rows
@@ -153,18 +153,6 @@ def test_votes_are_cosines_up_to_the_length_of_a_sample():
         votes = text_votes(texts, metric, length, 2.0)
         x = metric.undo(row[None])[0] + metric.mean
         np.testing.assert_allclose(votes.vectors @ (row / length) + votes.biases, 2 * texts @ x, atol=1e-9)
-
-
-def test_votes_find_their_scale_whatever_the_texts():
-    """Texts that are half as clear are given half of the inverse temperature, about."""
-    scales = []
-    for signal in (1.0, 0.5):
-        rng = np.random.default_rng(0)
-        texts = unit_rows(rng.normal(size=(12, 64)))
-        truth = np.repeat(np.arange(12), 60)
-        X = unit_rows(signal * texts[truth] + rng.normal(size=(720, 64)) / 8)
-        scales.append(fit_texts(X, texts, Constants(), with_stability=False).scale)
-    assert 1.2 < scales[0] / scales[1] < 6
 
 
 def test_a_wrong_hypothesis_about_sizes_loses_agreement():

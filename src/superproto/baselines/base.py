@@ -17,8 +17,6 @@ from superproto.samples.chunks import Array
 # Unit rows whose mean deviation from their mean is smaller (a large offset in all features) are told apart by the last
 # digits of float32 alone.
 _NARROW = 0.03
-# Scores of one row, alone and in a batch, differ by rounding. Within so many units of rounding they are equal.
-_ROUNDING = 8
 
 
 class Baseline(ZeroShotEstimator):
@@ -80,16 +78,6 @@ class Baseline(ZeroShotEstimator):
         scores = self._masked(self._pool_scores(X, problem))
         probabilities = self._distributions(scores)
         return self._winners(scores), probabilities if dense else sparse.csr_array(probabilities)
-
-    def _winners(self, masked_scores: Array) -> Array:
-        """(N,) the class with the largest score; of scores that are equal up to rounding, the first in ``classes_``.
-
-        Otherwise the number of rows that are asked about together would decide between classes with one description.
-        """
-        scores = np.asarray(masked_scores)
-        size = np.where(np.isfinite(scores), np.abs(scores), 0).max(axis=1, keepdims=True)
-        best = scores.max(axis=1, keepdims=True)
-        return (scores >= best - _ROUNDING * np.finfo(scores.dtype).eps * size).argmax(axis=1)
 
     def _needs_double(self) -> bool:
         return self.row_spread_ < 1

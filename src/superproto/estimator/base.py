@@ -51,6 +51,9 @@ FLOATS = [np.float64, np.float32, np.float16]
 DENSE_BYTES = 512 * 2**20
 NEGLIGIBLE = 1e-6
 
+# Scores of one row, alone and in a batch, differ by rounding. Within so many units of rounding they are equal.
+_ROUNDING = 8
+
 
 class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
     """Base of all methods. Subclasses take at least ``candidates``, ``whiten`` and ``random_state``."""
@@ -152,8 +155,14 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         return self._winners(self._masked(self._score_rows(X)))
 
     def _winners(self, masked_scores: Array) -> Array:
-        """(N,) the class with the largest score."""
-        return np.asarray(masked_scores).argmax(axis=1)
+        """(N,) the class with the largest score; of scores that are equal up to rounding, the first in ``classes_``.
+
+        Otherwise the number of rows that are asked about together would decide between classes with one description.
+        """
+        scores = np.asarray(masked_scores)
+        size = np.where(np.isfinite(scores), np.abs(scores), 0).max(axis=1, keepdims=True)
+        best = scores.max(axis=1, keepdims=True)
+        return (scores >= best - _ROUNDING * np.finfo(scores.dtype).eps * size).argmax(axis=1)
 
     def _portable(self) -> ZeroShotEstimator:
         """What a worker needs of the model: nothing that grows with the samples, nothing bound to this process."""
@@ -364,7 +373,8 @@ def _check_objects(X: Any) -> None:
 def confidence(model: Any, scores: Array) -> Array:
     """(N,) log-probability of each row's label among all classes: max over candidates of s_j, minus log sum_j exp s_j.
 
-    ``scores`` (N, C) are the model's own, of every class, times its sharpness.
+    ``scores`` (N, C) are the model's own, of every class. They are taken at the inverse temperature of labeled samples
+    where the model knows one: that of its probabilities depends on the unlabeled ones, and on a forecast.
     """
-    sharp = np.asarray(scores, dtype=np.float64) * model.sharpness_
+    sharp = np.asarray(scores, dtype=np.float64) * getattr(model, "labeled_sharpness_", model.sharpness_)
     return np.asarray(sharp[:, model.allowed_].max(axis=1) - logsumexp(sharp, axis=1))

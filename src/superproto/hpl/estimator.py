@@ -116,7 +116,7 @@ class HPL(ZeroShotEstimator):
         Called with an ``Iteration`` (iteration, objective, labels_changed, state) after each outer iteration.
     checkpoint : path or None, default=None
         File that keeps the last outer iteration: an interrupted fit, run again, goes on from there and ends as if
-        it had not been interrupted; fits that a refinement tries are done again. It is removed when the fit is over.
+        nothing had interrupted it. It is removed when the fit is over.
 
     Attributes
     ----------
@@ -133,11 +133,10 @@ class HPL(ZeroShotEstimator):
     class_prior_ : array of shape (C,)
         Share of the pool found for each class.
     doubt_ : array of shape (N,)
-        The chance that a found label is wrong, as far as the model can tell; 0 only where the label was given.
+        The chance that a found label is wrong; 0 only where the label was given.
     class_doubt_ : array of shape (C,)
         The same for a class's name: 1 for a description that no cluster of the pool fits.
-    missing_ : array of shape (C,)
-        True for candidates that seem not to be in the pool: what is found of them is what fits their description.
+    missing_ : array of shape (C,), True for candidates that seem not to be in the pool.
     evenness_ : float
         0 to 1: how probable it is that the pool holds all candidates in similar numbers.
     forecast_ : named tuple (accuracy, chance)
@@ -329,8 +328,9 @@ class HPL(ZeroShotEstimator):
     def _store_answers(self, X: Any, problem: Problem, found: Uncertainty | None) -> None:
         """Labels, probabilities and uncertainty; ``found`` is None where the assignment is hard."""
         if found is None:
-            found = Uncertainty(labeled_sharpness(self._score_rows, X, problem), np.zeros(problem.n_classes))
-        self.sharpness_, self.class_doubt_ = found.sharpness, found.by_class
+            sharpness = labeled_sharpness(self._score_rows, X, problem)
+            found = Uncertainty(sharpness, np.zeros(problem.n_classes), sharpness)
+        self.sharpness_, self.class_doubt_, self.labeled_sharpness_ = found
         labels = self._label_pool(X, problem)
         self.doubt_ = self._doubt_of_samples(problem, labels)
 
@@ -357,7 +357,7 @@ class HPL(ZeroShotEstimator):
 
     def _doubt(self, X: Array) -> tuple[Array, Array]:
         scores = self._masked(self._score_rows(X))
-        return scores.argmax(axis=1), self._distributions(scores)
+        return self._winners(scores), self._distributions(scores)
 
     def _sparse_doubt(self, X: Array) -> tuple[Array, Array, Array, Array]:
         """Labels; how many classes are left in each row; these classes; their probabilities, which sum to 1."""

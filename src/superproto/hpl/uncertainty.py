@@ -33,10 +33,14 @@ ScoreFunction = Callable[[WhitenedSamples], Array]
 
 
 class Uncertainty(NamedTuple):
-    """The inverse temperature of probabilities; (C,) the chance that a class's samples are another class's."""
+    """The inverse temperature of probabilities; (C,) the chance that a class's samples are another class's.
+
+    ``labeled`` is the inverse temperature that is the likeliest on labeled samples, before it is calibrated.
+    """
 
     sharpness: float
     by_class: Array
+    labeled: float
 
     def in_order(self, order: Array) -> Uncertainty:
         """For classes that were numbered in this order for the fit."""
@@ -56,14 +60,14 @@ def measure_uncertainty(
     by_class = np.where(empty & (data.pool is not None), 1.0, 0.0)
     if len(seen.prototypes) < 2:
         sharpness = _sharpness_of_found(data, state, seen.temperature, score)
-        return Uncertainty(_calibrated(data, sharpness, by_class, trust, score), by_class)
+        return Uncertainty(_calibrated(data, sharpness, by_class, trust, score), by_class, sharpness)
     rows = leave_out(data, seen.prototypes, UNCERTAINTY_ROWS)
     scores = rows.scores()
     sharpness = likeliest_sharpness(scores, scores[np.arange(len(scores)), rows.labeled.classes])
     if data.pool is None:
-        return Uncertainty(sharpness, by_class)
+        return Uncertainty(sharpness, by_class, sharpness)
     by_class = _uncertainty_of_matching(data, seen, state, empty)
-    return Uncertainty(_calibrated(data, sharpness, by_class, trust, score), by_class)
+    return Uncertainty(_calibrated(data, sharpness, by_class, trust, score), by_class, sharpness)
 
 
 class Trust(NamedTuple):
