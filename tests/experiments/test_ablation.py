@@ -34,7 +34,13 @@ def test_every_part_switches_off_a_parameter_of_the_default():
 def test_every_part_says_what_it_switches():
     parts = read_parts_plan().parts
     assert all(part.switches.endswith(".") and (part.params or part.constants) for part in parts)
-    assert {name for part in parts for name in part.constants} == {"relaxation", "own_vote", "code_ridge", "refine"}
+    assert {name for part in parts for name in part.constants} == {
+        "relaxation",
+        "own_vote",
+        "code_ridge",
+        "diagnose",
+        "refine",
+    }
     prior = next(part for part in parts if part.params == {"prior": "uniform"})
     assert "gzsl: the prior is not relaxed in the default model either" in prior.switches
 

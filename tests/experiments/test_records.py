@@ -121,6 +121,7 @@ def test_every_study_of_the_repository_is_kept_in_the_one_format():
         "robustness": {"robustness"},
         "speed": {"speed"},
         "texts": {"run"},
+        "constants": {"run"},
     }
 
 
