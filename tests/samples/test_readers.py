@@ -101,7 +101,8 @@ def in_memory() -> HPL:
 
 def assert_same(model: HPL, expected: HPL) -> None:
     assert np.mean(model.transduction_ == expected.transduction_) >= 0.999
-    assert model.objective_[-1] == pytest.approx(expected.objective_[-1], rel=1e-6)
+    # Rounding may change which rows the pool diagnosis draws, and so a weight in the objective by a little.
+    assert model.objective_[-1] == pytest.approx(expected.objective_[-1], rel=1e-4)
 
 
 @pytest.mark.parametrize("way", [*PLAIN, *EXTRA])
