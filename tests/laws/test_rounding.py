@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from superproto import Task
-from superproto.baselines.registry import METHODS, load_model
+from superproto.baselines.registry import DEEP, METHODS, load_model
 from superproto.datasets import make_task
 
 # The deep methods draw and train; they have laws of their own.
-DEEP = ("f-clswgan", "dcn", "se-zsl", "preser", "vzsl", "qfsl", "ganzrl")
 FAST = [name for name in METHODS if name not in (*DEEP, "zero-shot")]
 
 
