@@ -106,8 +106,9 @@ class InMaP(LinearBaseline):
     def _learn(self, X: Array, problem: Problem) -> None:
         proxies = class_vectors(X, problem, self.metric_, self.ridge, self.kernel)
         if problem.asked.any():
-            pool, first = X[problem.asked], proxies[problem.allowed]
-            cosines = np.asarray(pool @ first.T.astype(pool.dtype), dtype=np.float64)
+            # In double precision: rounded gradients would draw the proxies of equal classes apart.
+            pool, first = X[problem.asked].astype(np.float64), proxies[problem.allowed]
+            cosines = pool @ first.T
             targets = even_out(softmax(self.logit_scale * cosines, axis=1), self.evenness)
             found = minimize(
                 proxy_loss,
