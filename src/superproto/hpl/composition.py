@@ -48,7 +48,7 @@ def compose(given: Given, data: FitData, temperature: float, weights: Weights, p
         levels=np.unique(data.seen[data.allowed], return_inverse=True)[1],
         pseudo_count=params.constants.share_pseudo_count,
         relaxes=params.estimates_prior and weights.relaxation > 0 and not data.generalized,
-        own=weights.own, most_own=weights.most_own,
+        own=weights.own, most_own=weights.most_own, sizes=weights.sizes,
     )  # fmt: skip
     return Objective(encoding, OneWayAlignment(given, share=0.5))
 
@@ -100,7 +100,7 @@ def scoring(objective: Objective, state: State) -> tuple[Array, Array]:
     given, encoding = objective.given, objective.encoding
     if isinstance(encoding, SphereEncoding):
         bias = given.bias.copy()
-        bias[given.allowed] += encoding.temperature * state.log_scaling
+        bias[given.allowed] += encoding.temperature * state.log_scaling + encoding.size_bias(state)
         return encoding.scored(state, np.arange(len(state.P))), bias
     return 2 * (1 + given.discriminative) * state.P, -(state.P**2).sum(axis=1)
 

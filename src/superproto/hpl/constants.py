@@ -29,6 +29,7 @@ class Constants:
     ``doubtful``: coherence below which a candidate seems to be absent.
     ``vote_weight``: weight of the texts' votes in the assignment; 0 leaves them out.
     ``diagnose``: whether the evenness of the pool is measured; otherwise sizes are taken to be even.
+    ``free_sizes``: whether uneven class sizes have a prior of their own.
     ``refine``: whether converged fits are refined. ``forecast``: whether left-out seen classes are labeled as if they
     were unseen.
     """
@@ -49,6 +50,7 @@ class Constants:
     doubtful: float = _number(0.1, "lengths of a seen class's mean")
     vote_weight: float = _number(0.5, "votes of one text")
     diagnose: bool = True
+    free_sizes: bool = True
     refine: bool = True
     forecast: bool = True
 

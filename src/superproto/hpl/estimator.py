@@ -41,6 +41,7 @@ from superproto.samples.progress import print_line, with_progress
 from superproto.samples.threads import threads_for
 from superproto.samples.timing import span
 from superproto.samples.whitened import WhitenedSamples, evenly_spread_rows, fold
+from superproto.samples.whitening import Metric
 
 PUBLISHED: dict[str, Any] = {
     "omega": 0.5,
@@ -239,7 +240,7 @@ class HPL(ZeroShotEstimator):
         params = check_parameters(self, task, init, order)
         checkpoint = Checkpoint(self.checkpoint, signature(self, params.init))
         texts = self._fit_texts(X, task, params) if in_one_space else None
-        self.metric_ = self._metric(X, task) if texts is None or task.seen.any() else texts.metric
+        self.metric_ = self._metric_with_texts(X, task, texts, in_one_space)
         data = FitData.of(X, task, self.metric_, params.unit, self.constants.label_weight, in_one_space)
         seen = SeenClasses.of(data, params.unit, params.temperature, self.constants, texts)
         fresh, start = first_states(data, seen.predicted, params)
@@ -267,13 +268,24 @@ class HPL(ZeroShotEstimator):
         return with_progress(X) if self.verbose else X, problem
 
     def _fit_texts(self, X: Any, task: Problem, params: Parameters) -> TextFit | None:
-        """What texts of the feature space and unlabeled samples tell; None where seen classes are candidates."""
+        """What texts of the feature space and unlabeled samples tell; None where nothing is unlabeled."""
         asked = np.flatnonzero(task.asked)
-        if (task.seen & task.allowed).any() or not len(asked) or not params.soft or not self.whiten:
+        if not len(asked) or not params.soft or not self.whiten:
             return None
         rows = unit_rows(rows_at(X, asked[evenly_spread_rows(len(asked), TEXT_ROWS)]).astype(np.float64))
         with span("whiten"):
-            return fit_texts(rows, unit_rows(task.semantics[task.allowed]), self.constants, not task.seen.any())
+            levels = np.unique(task.seen[task.allowed], return_inverse=True)[1]
+            texts = unit_rows(task.semantics[task.allowed])
+            return fit_texts(rows, texts, levels, self.constants, with_stability=not task.seen.any())
+
+    def _metric_with_texts(self, X: Any, task: Problem, texts: TextFit | None, in_one_space: bool) -> Metric:
+        """What the fit with texts found where no class is seen; the features as they are where nothing is unlabeled.
+
+        Without unlabeled samples there are no clusters, and texts are compared with features in their own space.
+        """
+        if in_one_space and not task.asked.any() and is_unit(self):
+            return Metric()
+        return self._metric(X, task) if texts is None or task.seen.any() else texts.metric
 
     def _task(self, X: Any, problem: Problem) -> tuple[Problem, bool]:
         """The problem with hardly labeled classes counted as unseen; whether descriptions live in the feature space."""

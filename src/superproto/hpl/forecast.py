@@ -30,16 +30,22 @@ class LeftOutFits(NamedTuple):
     """What fits with left-out classes found.
 
     ``by_class`` are the accuracies of left-out classes, one after the other; ``candidates`` is how many classes a
-    sample could have. ``correct`` and ``confidence`` are means over the unlabeled samples.
+    sample could have, ``asked_candidates`` how many it can have in the fit that is forecast. ``correct`` and
+    ``confidence`` are means over the unlabeled samples.
     """
 
     by_class: Array
     candidates: int
+    asked_candidates: int
     correct: float
     confidence: float
 
     def forecast(self) -> Forecast:
-        return Forecast(float(self.by_class.mean()), 1 / self.candidates)
+        return Forecast(self.among_all(float(self.by_class.mean())), 1 / self.asked_candidates)
+
+    def among_all(self, accuracy: float) -> float:
+        """The accuracy among all candidates, if every competitor of the true class is as likely to be preferred."""
+        return float(accuracy ** ((self.asked_candidates - 1) / max(self.candidates - 1, 1)))
 
     def beats_chance(self) -> bool:
         """Whether the accuracy is above that of guessing by two standard errors over the classes.
@@ -81,8 +87,9 @@ def label_left_out_classes(
         found.append(_judge(model, labels, asked, left_out))
     by_class, correct, confidence = zip(*found)
     return LeftOutFits(
-        np.concatenate(by_class), len(seen) if compete else number, float(np.mean(correct)), float(np.mean(confidence))
-    )
+        np.concatenate(by_class), len(seen) if compete else number, int(problem.allowed.sum()),
+        float(np.mean(correct)), float(np.mean(confidence)),
+    )  # fmt: skip
 
 
 def _judge(model: Any, labels: Array, asked: Array, left_out: Array) -> tuple[Array, float, float]:

@@ -233,7 +233,7 @@ def plain_value(objective: Objective, state: State, prior_strength: float) -> fl
     So states whose prior was relaxed differently on the way compare.
     """
     assert isinstance(objective.encoding, SphereEncoding)
-    plain = replace(objective, encoding=replace(objective.encoding, own=0.0, relaxes=False))
+    plain = replace(objective, encoding=replace(objective.encoding.without_continuation(), own=0.0))
     continuation = state.continuation
     bare = state._replace(
         labels=np.zeros(0, dtype=np.int64),

@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 from scipy import linalg
-from scipy.special import logsumexp
 
 from superproto.estimator.calibration import likeliest_sharpness
 from superproto.estimator.kernel_ridge import regularized, solve_ridge
@@ -20,7 +19,6 @@ from superproto.samples.chunks import Array
 # Ridge of the prediction of free prototypes, in units of the mean diagonal of the kernel.
 PROTOTYPE_RIDGE = 0.1
 SMALLEST_COMPACTNESS = 1e-6
-KEPT_BIASES = np.linspace(0, 1, 5)
 # Of clusters that do not count: votes are then as good as alone in the assignment.
 SMALLEST_SHARPNESS = 1e-3
 # So many seen classes tell what separates their means from their texts.
@@ -62,7 +60,8 @@ class SeenClasses:
         seen, compactness = data.seen, measure_compactness(data, data.descriptions)
         ridge = constants.prototype_ridge if unit else PROTOTYPE_RIDGE
         texts = data.labeled.metric.forward(data.texts) if data.texts is not None and has_gap(data) else None
-        T = temperature * compactness
+        evenness = found.evenness if found is not None else float(texts is None or data.pool is not None)
+        T = temperature * compactness / max(evenness, SMALLEST_SHARPNESS)
         return cls(
             prototypes=normalized(data.sums[seen], data.sums[seen]),
             descriptions=data.descriptions[seen],
@@ -71,7 +70,7 @@ class SeenClasses:
             compactness=compactness,
             temperature=T,
             ridge=ridge,
-            votes=votes_of_texts(data, constants.vote_weight * T) if texts is not None and T > 0 else None,
+            votes=votes_of_texts(data, vote_weight(constants, evenness) * T) if texts is not None and T > 0 else None,
             evenness=None if found is None else found.evenness,
         )
 
@@ -84,8 +83,7 @@ class SeenClasses:
         predicted = normalized(away, data.texts)
         predicted[data.candidates] = found.prototypes
         T = 1 / max(found.sharpness, SMALLEST_SHARPNESS)
-        # Votes that are alone count in full.
-        weight = 1 - (1 - constants.vote_weight) * found.evenness
+        weight = vote_weight(constants, found.evenness)
         return cls(
             prototypes=none, descriptions=data.descriptions[:0], texts=None, predicted=predicted,
             compactness=measure_compactness(data, predicted), temperature=T, ridge=constants.prototype_ridge,
@@ -143,30 +141,27 @@ def predict_all(data: FitData, texts: Array | None, unit: bool, ridge: float) ->
     return normalized(P, P) if unit else P
 
 
+def vote_weight(constants: Constants, evenness: float) -> float:
+    """Weight of the votes of texts; votes that are alone count in full."""
+    return 1 - (1 - constants.vote_weight) * evenness
+
+
 def has_gap(data: FitData) -> bool:
     """Whether enough classes are seen to measure the gap between their means and their texts."""
     return int(data.seen.sum()) >= LEAST_SEEN_FOR_TEXTS
 
 
 def votes_of_texts(data: FitData, weight: float) -> Votes:
-    """Votes at the likeliest inverse temperature of seen texts on labeled samples, times a weight.
-
-    Classes may be biased by what all samples share, <mean, t_j>; the likeliest part of that, 0 to 1, is kept.
-    """
+    """Votes at the likeliest inverse temperature of seen texts on labeled samples, times a weight."""
     assert data.texts is not None
-    length = float(np.median(data.labeled.lengths()))
-    plain = text_votes(data.texts, data.labeled.metric, length, 1.0)
-    rows = np.flatnonzero(data.seen[data.labels])
+    metric, rows = data.labeled.metric, np.flatnonzero(data.seen[data.labels])
     rows = rows[data.labeled.some(rows).spread(VOTE_ROWS)]
-    away = data.labeled.some(rows).scores(plain.vectors[data.seen]).astype(np.float64)
-    columns, found = (np.cumsum(data.seen) - 1)[data.labels[rows]], []
-    for kept in KEPT_BIASES:
-        scores = away + kept * plain.biases[data.seen]
-        own = scores[np.arange(len(rows)), columns]
-        sharp = likeliest_sharpness(scores, own, wrong=1.0)
-        found.append((float(np.mean(sharp * own - logsumexp(sharp * scores, axis=1))), sharp, kept))
-    _, sharp, kept = max(found)
-    return Votes(weight * sharp * plain.vectors, weight * sharp * kept * plain.biases)
+    plain = text_votes(data.texts[data.seen], metric, float(np.median(data.labeled.lengths())), 1.0)
+    scores = data.labeled.some(rows).scores(plain.vectors).astype(np.float64) + plain.biases
+    own = (np.cumsum(data.seen) - 1)[data.labels[rows]]
+    sharp = likeliest_sharpness(scores, scores[np.arange(len(rows)), own], wrong=1.0)
+    asked = data.labeled if data.pool is None else data.pool
+    return text_votes(data.texts, metric, float(np.median(asked.lengths())), weight * sharp)
 
 
 def text_prototypes(T_known: Array, P_known: Array, T_asked: Array) -> Array:

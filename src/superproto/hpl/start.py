@@ -40,7 +40,7 @@ def first_state(data: FitData, predicted: Array, params: Parameters) -> State:
         P=P, Z=_first_codes(P, A, D_v, D_c, params), D_v=D_v, D_c=D_c, labels=np.zeros(0, dtype=np.int64),
         masses=np.zeros(len(P)), sums=np.zeros_like(P), log_scaling=np.zeros(columns),
         prior=_first_prior(params.prior, data.allowed, columns), confusion=0.0,
-        continuation=Continuation(1.0, False, np.zeros(len(P))),
+        continuation=Continuation(1.0, False, np.zeros(len(P)), np.zeros(len(P))),
     )  # fmt: skip
 
 

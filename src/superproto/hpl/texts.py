@@ -75,10 +75,14 @@ def text_votes(texts: Array, metric: Metric, length: float, weight: float) -> Vo
 
 @dataclass(frozen=True)
 class _Clusters:
-    """One fit: unit samples X (N, d), unit texts (n, d), and how strongly sizes are even and clusters count."""
+    """One fit: unit samples X (N, d), unit texts (n, d), and how strongly sizes are even and clusters count.
+
+    Even sizes are equal within each of the ``levels`` (n,): seen and unseen classes, where both are candidates.
+    """
 
     X: Array
     texts: Array
+    levels: Array
     relaxation: float
     small_pool: float
 
@@ -87,17 +91,17 @@ class _Clusters:
         C, scale = self.X @ self.texts.T, FIRST_SCALE
         f, n = self.relaxation * evenness, len(self.texts)
         shares = np.zeros(n)
-        Q = _balanced(scale * C, f)
+        Q = _balanced(scale * C, f, self.levels)
         for _ in range(ROUNDS):
             before = Q.argmax(axis=1)
             metric, U, lengths = self._whitened(Q)
             P, left_out = self._clusters(Q, metric, U)
             sharp = _likeliest(left_out, before)
             shares = np.log(n * (Q.sum(axis=0) + 1) / (len(Q) + n)) if free else shares
-            alone = _balanced(sharp * left_out + shares, f).argmax(axis=1)
+            alone = _balanced(sharp * left_out + shares, f, self.levels).argmax(axis=1)
             scale = _likeliest(C, alone)
             counted = sharp * (1.0 if free else evenness)
-            Q = _balanced(counted * left_out + scale * C + shares, f)
+            Q = _balanced(counted * left_out + scale * C + shares, f, self.levels)
             if np.array_equal(Q.argmax(axis=1), before):
                 break
         return _Found(metric, P, scale, sharp, float(np.median(lengths)), Q)
@@ -134,18 +138,22 @@ class _Found(NamedTuple):
     length: float
     Q: Array
 
-    def labels(self, X: Array, texts: Array, relaxation: float) -> Array:
-        """Of any samples, as this fit would label them."""
+    def labels(self, clusters: _Clusters, relaxation: float) -> Array:
+        """Of all samples, as this fit would label them."""
+        X = clusters.X
         U = unit_rows(self.metric.forward(X - self.metric.mean))
-        return _balanced(self.sharpness * (U @ self.prototypes.T) + self.scale * (X @ texts.T), relaxation).argmax(1)
+        logits = self.sharpness * (U @ self.prototypes.T) + self.scale * (X @ clusters.texts.T)
+        return _balanced(logits, relaxation, clusters.levels).argmax(axis=1)
 
 
-def fit_texts(X: Array, texts: Array, constants: Constants, with_stability: bool) -> TextFit:
+def fit_texts(X: Array, texts: Array, levels: Array, constants: Constants, with_stability: bool) -> TextFit:
     """From unit samples (N, d) and unit texts (n, d) of the candidates; nothing is labeled.
+
+    ``levels`` (n,) are the groups of candidates that may differ in size: seen and unseen ones.
 
     Stability takes two fits more; without it, it is 1.
     """
-    clusters = _Clusters(X, texts, constants.relaxation, constants.small_pool_weight)
+    clusters = _Clusters(X, texts, levels, constants.relaxation, constants.small_pool_weight)
     even, free = clusters.fit(1.0), clusters.fit(0.0, free=True)
     evenness = agreement_of_hypotheses(even.scale, free.scale, constants)
     found = even if evenness == 1 else clusters.fit(evenness)
@@ -170,7 +178,7 @@ def _stability(clusters: _Clusters, evenness: float) -> float:
         return 1.0
     halves = [replace(clusters, X=clusters.X[start::2]).fit(evenness) for start in (0, 1)]
     halves = [half._replace(sharpness=half.sharpness * evenness) for half in halves]
-    first, second = (half.labels(clusters.X, clusters.texts, f) for half in halves)
+    first, second = (half.labels(clusters, f) for half in halves)
     return float((first == second).mean())
 
 
@@ -180,16 +188,19 @@ def _likeliest(scores: Array, labels: Array) -> float:
     return likeliest_sharpness(scores[rows], scores[rows, labels[rows]], wrong=1.0)
 
 
-def _balanced(logits: Array, f: float) -> Array:
-    """Softmax rows of logits + g, g_j <- f (g_j + log(N / n) - log c_j), c = column sums: f = 1 makes them equal."""
+def _balanced(logits: Array, f: float, levels: Array) -> Array:
+    """Softmax rows of logits + g, g_j <- f (g_j + log m_j - log c_j), c = column sums, m = their means in each level.
+
+    f = 1 makes classes of one level equal.
+    """
     if f == 0:
         return np.asarray(softmax(logits, axis=1))
     K = np.exp(logits - logits.max(axis=1, keepdims=True))
-    N, n = K.shape
-    g = np.zeros(n)
+    g, numbers = np.zeros(K.shape[1]), np.bincount(levels)
     for _ in range(BALANCING_ROUNDS):
         factor = np.exp(g - g.max())
-        masses = factor * ((1 / np.maximum(K @ factor, TINY**2)) @ K)
-        g = f * (g + np.log(N / n) - np.log(np.maximum(masses, TINY)))
+        masses = np.maximum(factor * ((1 / np.maximum(K @ factor, TINY**2)) @ K), TINY)
+        means = np.bincount(levels, masses) / numbers
+        g = f * (g + np.log(means[levels]) - np.log(masses))
     Q = K * np.exp(g - g.max())
     return np.asarray(Q / np.maximum(Q.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))

@@ -65,6 +65,8 @@ def measure_uncertainty(
     scores = rows.scores()
     sharpness = likeliest_sharpness(scores, scores[np.arange(len(scores)), rows.labeled.classes])
     if data.pool is None:
+        # Without clusters, texts alone decide; the temperature is that of their votes.
+        sharpness = sharpness if seen.votes is None else 1 / seen.temperature
         return Uncertainty(sharpness, by_class, sharpness)
     by_class = _uncertainty_of_matching(data, seen, state, empty)
     return Uncertainty(_calibrated(data, sharpness, by_class, trust, score), by_class, sharpness)
@@ -92,7 +94,7 @@ def trust_in_labels(left_out: LeftOutFits | None, texts: TextFit | None) -> Trus
         return Trust(texts.stability)
     if left_out is None:
         return Trust()
-    return Trust(left_out.correct / max(left_out.confidence, SMALLEST_CONFIDENCE), left_out.correct)
+    return Trust(left_out.correct / max(left_out.confidence, SMALLEST_CONFIDENCE), left_out.among_all(left_out.correct))
 
 
 def matching(fit: Array) -> Array:

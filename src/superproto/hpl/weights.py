@@ -12,6 +12,7 @@ import numpy as np
 
 from superproto.hpl.constants import Constants
 from superproto.hpl.fit_data import FitData
+from superproto.hpl.objective.assignment import FreeSizes
 from superproto.hpl.objective.state import State
 from superproto.hpl.parameters import Parameters
 from superproto.hpl.seen_classes import SeenClasses
@@ -34,7 +35,8 @@ class Weights(NamedTuple):
     effective number of samples of its class, plus ``minimum``. In a pool of all classes the minimum vanishes with the
     pool's size: a handful of samples must not draw a prototype to themselves. Elsewhere descriptions keep their
     reliability. ``gamma`` is the weight of unseen classes in the super-prototypes, ``relaxation`` the strength f of the
-    prior; ``own`` is the part of the self-influence that is subtracted, and ``most_own`` the most that is.
+    prior; ``own`` is the part of the self-influence that is subtracted, and ``most_own`` the most that is; ``sizes``
+    are the terms of class sizes that are free.
     """
 
     expected: float
@@ -44,6 +46,7 @@ class Weights(NamedTuple):
     relaxation: float
     own: float
     most_own: float
+    sizes: FreeSizes = FreeSizes()
 
     def of_description(self, effective: float) -> float:
         """Weight of the description of a class with so many effective samples."""
@@ -71,7 +74,21 @@ def choose_weights(data: FitData, seen: SeenClasses, evenness: float, params: Pa
         relaxation=prior_relaxation(params, evenness, expected),
         own=own,
         most_own=most_own,
+        sizes=_free_sizes(data, seen, evenness, params, weights),
     )
+
+
+def _free_sizes(data: FitData, seen: SeenClasses, evenness: float, params: Parameters, weights: Weights) -> FreeSizes:
+    """The terms of free class sizes, by how improbable even ones are; none where labeled samples tell nothing of R.
+
+    A mean of length R has the variance (1 - R^2) / n per direction of n samples; half of it, in units of the score R.
+    """
+    R = seen.compactness
+    known = params.soft and params.estimates_prior and data.pool is not None and len(seen.prototypes) > 0
+    if not known or data.seen_compete or not params.constants.free_sizes:
+        return FreeSizes()
+    anchor = weights.of_description(weights.expected) / max(params.beta * R, SMALLEST_COUNT)
+    return FreeSizes(1 - evenness, (1 - R**2) / (2 * R), max(anchor, SMALLEST_COUNT))
 
 
 def minimum_weight(expected: float, scale: float, evenness: float, reliability: float, constants: Constants) -> float:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp, xlogy
+from scipy.special import digamma, gammaln, logsumexp, xlogy
 
 from superproto.samples.chunks import Array
 from superproto.samples.whitened import Assignment, WhitenedSamples
@@ -29,6 +29,29 @@ class Transport(NamedTuple):
     log_scaling: Array
     confusion: float
     passes: int
+
+
+class FreeSizes(NamedTuple):
+    """Class sizes that are not held to a prior: w sum_j ( looseness log(n_j + anchor) - T log Gamma(n_j + 1) ).
+
+    Few samples place a class mean with a variance of 1 / (n + anchor), so that a small class claims less; and a mixture
+    whose weights have a flat prior prefers few large classes. Both terms are concave in the sizes n. The ``bias`` is
+    the slope at the last sizes, so that an assignment with it lowers the objective. ``weight`` w is 0 where sizes are
+    even; ``anchor`` is the weight of a description, in samples.
+    """
+
+    weight: float = 0.0
+    looseness: float = 0.0
+    anchor: float = 1.0
+
+    def bias(self, sizes: Array, T: float) -> Array:
+        """(n,) what is added to the scores of classes of these sizes."""
+        return np.asarray(self.weight * (T * digamma(sizes + 1) - self.looseness / (sizes + self.anchor)))
+
+    def cost(self, sizes: Array, before: Array, T: float) -> float:
+        """What these sizes cost more than those before."""
+        loose = np.log((sizes + self.anchor) / (before + self.anchor))
+        return self.weight * float((self.looseness * loose - T * (gammaln(sizes + 1) - gammaln(before + 1))).sum())
 
 
 def relaxation_weight(T: float, f: float) -> float:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from superproto.hpl.objective.assignment import (
+    FreeSizes,
     agreement,
     relaxation_weight,
     two_level_prior,
@@ -32,7 +33,7 @@ class SphereEncoding:
     one share for each level; ``levels`` (n,) is that of each candidate. ``own``: how much of the self-influence of a
     sample is subtracted, 0 to 1, and ``most_own`` the most that is; ``influence_falls``: less and less, as classes
     grow. ``relaxes``: the prior is relaxed once classes have found their samples. ``weights`` (n,) share a class's
-    prior among its prototypes; None: each class has one.
+    prior among its prototypes; None: each class has one. ``sizes`` counts once the prior was relaxed.
     """
 
     given: Given
@@ -47,6 +48,7 @@ class SphereEncoding:
     influence_falls: bool = True
     max_passes: int = 60
     weights: Array | None = None
+    sizes: FreeSizes = FreeSizes()
 
     @property
     def stretch(self) -> float:
@@ -64,20 +66,28 @@ class SphereEncoding:
             return state
         columns = np.flatnonzero(given.allowed)
         state = self.prepare(state)
-        P = self.scored(state, columns)
-        ceiling = state.confusion - float((state.sums[columns] * P).sum()) if len(state.labels) else np.inf
+        P, bias = self.scored(state, columns), self.size_bias(state)
+        worth = float((state.sums[columns] * P).sum()) + float(bias @ state.masses[columns])
+        ceiling = state.confusion - worth if len(state.labels) else np.inf
         own = state.continuation.self_influence[columns]
         found = update_assignment(
-            given.pool, P, given.bias[columns], state.prior, state.log_scaling, self.temperature, own,
+            given.pool, P, given.bias[columns] + bias, state.prior, state.log_scaling, self.temperature, own,
             self._relaxation(state), ceiling, self.max_passes,
         )  # fmt: skip
         masses, sums = np.zeros(len(state.P)), np.zeros_like(state.P)
         masses[columns], sums[columns] = found.answer.masses, found.answer.sums
         moved = state._replace(
             labels=columns[found.answer.labels], masses=masses, sums=sums,
-            log_scaling=found.log_scaling, confusion=found.confusion,
+            log_scaling=found.log_scaling, confusion=found.confusion + float(bias @ found.answer.masses),
         )  # fmt: skip
         return self._with_prior(moved, columns)
+
+    def size_bias(self, state: State) -> Array:
+        """(n,) what the sizes of the candidates add to their scores; nothing before the prior was relaxed."""
+        columns = np.flatnonzero(self.given.allowed)
+        if self.sizes.weight == 0 or not state.continuation.settled:
+            return np.zeros(len(columns))
+        return self.sizes.bias(state.masses[columns], self.temperature)
 
     def update_prototypes(self, state: State, classes: Array, alignment: Alignment) -> State:
         """The P block: p_j = normalize(beta sums_j + kappa_j z_j D_v) for classes that are not held."""
@@ -103,6 +113,7 @@ class SphereEncoding:
             pool = (
                 state.confusion
                 + self._prior_cost(state)
+                + self._size_cost(state)
                 - float((state.sums * self.scored(state, np.arange(len(state.P)))).sum())
             )
         bent = 0.0
@@ -144,18 +155,27 @@ class SphereEncoding:
     def relax(self, state: State, changed: int) -> State:
         """The prior is weaker from here on if classes differ in size without it; KL >= 0, so the objective cannot rise.
 
-        The prior makes every class find samples; once they have, it would only take some from the large classes.
+        The prior makes every class find samples; once they have, it would only take some from the large classes. From
+        here on free sizes count, which cost nothing at first.
         """
-        given = self.given
-        if given.pool is None or state.continuation.settled or not self.relaxes or changed > SETTLED * given.pool.n:
+        given, continuation = self.given, state.continuation
+        if given.pool is None or continuation.settled or changed > SETTLED * given.pool.n:
             return state
-        columns = np.flatnonzero(given.allowed)
+        if not self.relaxes and self.sizes.weight == 0:
+            return state
+        strength = self._confirmed(state) if self.relaxes else continuation.prior_strength
+        settled = continuation._replace(prior_strength=strength, settled=True, settled_masses=state.masses)
+        return state._replace(continuation=settled)
+
+    def _confirmed(self, state: State) -> float:
+        """The strength of the prior that class sizes without it bear out."""
+        given, columns = self.given, np.flatnonzero(self.given.allowed)
+        assert given.pool is not None
         P, own = self.scored(state, columns), state.continuation.self_influence[columns]
         free = given.pool.assign(P, given.bias[columns], self.temperature, own, with_sums=False).masses
         low, high = CONFIRMED
         confirmed = np.clip((agreement(free / free.sum(), state.prior) - low) / (high - low), 0.0, 1.0)
-        strength = float(LOOSE + (1 - LOOSE) * confirmed)
-        return state._replace(continuation=state.continuation._replace(prior_strength=strength, settled=True))
+        return float(LOOSE + (1 - LOOSE) * confirmed)
 
     def with_given(self, given: Given) -> SphereEncoding:
         """The same with other fixed quantities."""
@@ -163,7 +183,7 @@ class SphereEncoding:
 
     def without_continuation(self) -> SphereEncoding:
         """The encoding whose prior is not relaxed and whose self-influence does not fall."""
-        return replace(self, relaxes=False, influence_falls=False)
+        return replace(self, relaxes=False, influence_falls=False, sizes=FreeSizes())
 
     # -- the class prior -------------------------------------------------------------------------------------------
 
@@ -191,6 +211,14 @@ class SphereEncoding:
         sizes = np.bincount(self.levels, self.weights)
         shares = np.bincount(self.levels, state.prior)
         return -r * self.pseudo_count * float((sizes / sizes.sum()) @ np.log(shares))
+
+    def _size_cost(self, state: State) -> float:
+        """What free sizes cost more than when the prior was relaxed."""
+        if self.sizes.weight == 0 or not state.continuation.settled:
+            return 0.0
+        columns = np.flatnonzero(self.given.allowed)
+        before = state.continuation.settled_masses[columns]
+        return self.sizes.cost(state.masses[columns], before, self.temperature)
 
 
 def normalized(rows: Array, fallback: Array) -> Array:

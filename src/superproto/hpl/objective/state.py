@@ -16,11 +16,13 @@ class Continuation(NamedTuple):
     """What may only fall during a fit, so that the objective never rises.
 
     ``prior_strength`` is the factor of the strength of the class prior, 1 at the start; ``settled`` is True once it was
-    decided. ``self_influence`` (C,) is what is subtracted of the influence of a sample on its own score in each class.
+    decided, at the class sizes ``settled_masses`` (C,). ``self_influence`` (C,) is what is subtracted of the influence
+    of a sample on its own score in each class.
     """
 
     prior_strength: float
     settled: bool
+    settled_masses: Array
     self_influence: Array
 
 
