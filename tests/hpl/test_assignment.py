@@ -10,6 +10,7 @@ import pytest
 
 from superproto import HPL
 from superproto.datasets import make_task
+from superproto.hpl.objective.assignment import EVEN_SIZES, FreeSizes
 from superproto.metrics import per_class_accuracy
 
 
@@ -138,3 +139,26 @@ def test_starts_are_compared_with_votes_that_stay(compose):
 
     assert (after(objective.encoding) < before)[members].all()
     np.testing.assert_array_equal(after(objective.encoding.without_continuation()), before)
+
+
+def test_the_bias_of_free_sizes_is_the_slope_of_their_cost():
+    sizes, T, step = np.array([0.5, 4.0, 60.0]), 0.02, 1e-4
+    free = FreeSizes(weight=0.7, looseness=0.4, anchor=3.0)
+    for j in range(len(sizes)):
+        nudge = step * np.eye(len(sizes))[j]
+        slope = free.cost(sizes + nudge, sizes - nudge, T) / (2 * step)
+        assert -free.bias(sizes, T)[j] == pytest.approx(slope, rel=1e-5)
+
+
+def test_the_slope_of_free_sizes_bounds_their_cost():
+    """The cost is concave, so an assignment that is chosen by the slope lowers it by at least as much."""
+    rng, free = np.random.default_rng(0), FreeSizes(weight=1.0, looseness=0.4, anchor=3.0)
+    for _ in range(100):
+        before, after = rng.gamma(1.0, 20.0, size=(2, 5))
+        assert free.cost(after, before, 0.02) <= -free.bias(before, 0.02) @ (after - before) + 1e-9
+
+
+def test_sizes_that_are_even_cost_nothing():
+    sizes = np.array([1.0, 30.0])
+    assert EVEN_SIZES.cost(sizes, 2 * sizes, 0.02) == 0
+    np.testing.assert_array_equal(EVEN_SIZES.bias(sizes, 0.02), 0)

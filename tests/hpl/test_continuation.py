@@ -7,6 +7,7 @@ import pytest
 
 from superproto import HPL
 from superproto.datasets import make_task
+from superproto.hpl import estimator
 from superproto.hpl.objective import sphere
 from superproto.metrics import per_class_accuracy
 
@@ -60,6 +61,23 @@ def test_large_classes_keep_their_samples(monkeypatch):
     let_go = accuracies()
     monkeypatch.setattr(sphere, "SETTLED", -1.0)
     assert let_go > accuracies()
+
+
+@pytest.mark.filterwarnings("ignore:.*received no sample")
+def test_free_sizes_starve_candidates_that_are_absent(monkeypatch):
+    """One class of ten is in the pool; the objective still never rises, and predict agrees."""
+    monkeypatch.setattr(estimator, "measure_evenness", lambda data, seen, params: 0.0)
+    hard = {"n_seen": 30, "n_unseen": 10, "n_features": 60, "samples_per_class": 80, "separation": 0.3}
+    found = {True: [], False: []}
+    for seed in range(4):
+        task = make_task(n_attributes=20, attribute_noise=0.3, random_state=seed, **hard)
+        task = task.with_pool("few-classes", classes=1, seed=seed)
+        for free in found:
+            model = HPL.with_constants(free_sizes=free)().fit(task.X, task.y, semantics=task.semantics)
+            assert (np.diff(model.objective_) <= 1e-10 * np.abs(model.objective_[:-1])).all()
+            np.testing.assert_array_equal(model.predict(task.X[task.asked]), model.transduction_[task.asked])
+            found[free].append(np.mean(model.transduction_[task.asked] == task.truth[task.asked]))
+    assert np.mean(found[True]) > np.mean(found[False]) + 0.02
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def test_the_forecast_is_near_what_comes_true(setting):
     unseen = task.asked & np.isin(task.truth, task.unseen_classes)
     accuracy = per_class_accuracy(task.truth[unseen], model.transduction_[unseen])
     assert model.forecast_[0] == pytest.approx(accuracy, abs=0.15)
-    assert model.forecast_[1] == pytest.approx(1 / (30 if setting == "gzsl" else 10))
+    assert model.forecast_[1] == pytest.approx(1 / (40 if setting == "gzsl" else 10))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -67,9 +67,15 @@ def test_the_truth_of_the_pool_does_not_reach_the_forecast():
 
 def test_chance_is_beaten_by_two_standard_errors_or_not_at_all():
     many = np.tile([0.3, 0.5, 0.4, 0.4], 6)
-    assert LeftOutFits(many, 10, 0.4, 0.5).beats_chance()
-    assert not LeftOutFits(many, 2, 0.4, 0.5).beats_chance()
-    assert LeftOutFits(many[:4], 2, 0.4, 0.5).beats_chance()
+    assert LeftOutFits(many, 10, 10, 1.0, 0.4, 0.5).beats_chance()
+    assert not LeftOutFits(many, 2, 2, 1.0, 0.4, 0.5).beats_chance()
+    assert LeftOutFits(many[:4], 2, 2, 1.0, 0.4, 0.5).beats_chance()
+
+
+def test_more_candidates_are_forecast_to_be_harder():
+    few = np.full(4, 0.5)
+    assert LeftOutFits(few, 3, 3, 1.0, 0.5, 0.5).forecast() == pytest.approx((0.5, 1 / 3))
+    assert LeftOutFits(few, 3, 5, 2.0, 0.5, 0.5).forecast() == pytest.approx((0.25, 1 / 5))
 
 
 def test_trust_is_the_geometric_mean_of_what_is_due_and_what_is_expected():

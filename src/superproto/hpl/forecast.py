@@ -30,13 +30,15 @@ class LeftOutFits(NamedTuple):
     """What fits with left-out classes found.
 
     ``by_class`` are the accuracies of left-out classes, one after the other; ``candidates`` is how many classes a
-    sample could have, ``asked_candidates`` how many it can have in the fit that is forecast. ``correct`` and
-    ``confidence`` are means over the unlabeled samples.
+    sample could have, ``asked_candidates`` how many it can have in the fit that is forecast. ``rivals`` is how many
+    times as many classes without a label a sample can be taken for there. ``correct`` and ``confidence`` are means over
+    the unlabeled samples.
     """
 
     by_class: Array
     candidates: int
     asked_candidates: int
+    rivals: float
     correct: float
     confidence: float
 
@@ -44,8 +46,8 @@ class LeftOutFits(NamedTuple):
         return Forecast(self.among_all(float(self.by_class.mean())), 1 / self.asked_candidates)
 
     def among_all(self, accuracy: float) -> float:
-        """The accuracy among all candidates, if every competitor of the true class is as likely to be preferred."""
-        return float(accuracy ** ((self.asked_candidates - 1) / max(self.candidates - 1, 1)))
+        """The accuracy among all rivals, if each of them is as likely to be preferred to the true class."""
+        return float(accuracy**self.rivals)
 
     def beats_chance(self) -> bool:
         """Whether the accuracy is above that of guessing by two standard errors over the classes.
@@ -88,7 +90,7 @@ def label_left_out_classes(
     by_class, correct, confidence = zip(*found)
     return LeftOutFits(
         np.concatenate(by_class), len(seen) if compete else number, int(problem.allowed.sum()),
-        float(np.mean(correct)), float(np.mean(confidence)),
+        max(1.0, (unseen - 1) / (number - 1)), float(np.mean(correct)), float(np.mean(confidence)),
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from superproto.hpl.constants import Constants
 from superproto.hpl.fit_data import FitData
-from superproto.hpl.objective.assignment import FreeSizes
+from superproto.hpl.objective.assignment import EVEN_SIZES, FreeSizes
 from superproto.hpl.objective.state import State
 from superproto.hpl.parameters import Parameters
 from superproto.hpl.seen_classes import SeenClasses
@@ -46,7 +46,7 @@ class Weights(NamedTuple):
     relaxation: float
     own: float
     most_own: float
-    sizes: FreeSizes = FreeSizes()
+    sizes: FreeSizes = EVEN_SIZES
 
     def of_description(self, effective: float) -> float:
         """Weight of the description of a class with so many effective samples."""
@@ -86,7 +86,7 @@ def _free_sizes(data: FitData, seen: SeenClasses, evenness: float, params: Param
     R = seen.compactness
     known = params.soft and params.estimates_prior and data.pool is not None and len(seen.prototypes) > 0
     if not known or data.seen_compete or not params.constants.free_sizes:
-        return FreeSizes()
+        return EVEN_SIZES
     anchor = weights.of_description(weights.expected) / max(params.beta * R, SMALLEST_COUNT)
     return FreeSizes(1 - evenness, (1 - R**2) / (2 * R), max(anchor, SMALLEST_COUNT))
 

@@ -54,6 +54,9 @@ class FreeSizes(NamedTuple):
         return self.weight * float((self.looseness * loose - T * (gammaln(sizes + 1) - gammaln(before + 1))).sum())
 
 
+EVEN_SIZES = FreeSizes()
+
+
 def relaxation_weight(T: float, f: float) -> float:
     """r = T f / (1 - f)."""
     return T * f / (1 - f)

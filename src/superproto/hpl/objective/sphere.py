@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from superproto.hpl.objective.assignment import (
+    EVEN_SIZES,
     FreeSizes,
     agreement,
     relaxation_weight,
@@ -48,7 +49,7 @@ class SphereEncoding:
     influence_falls: bool = True
     max_passes: int = 60
     weights: Array | None = None
-    sizes: FreeSizes = FreeSizes()
+    sizes: FreeSizes = EVEN_SIZES
 
     @property
     def stretch(self) -> float:
@@ -183,7 +184,7 @@ class SphereEncoding:
 
     def without_continuation(self) -> SphereEncoding:
         """The encoding whose prior is not relaxed and whose self-influence does not fall."""
-        return replace(self, relaxes=False, influence_falls=False, sizes=FreeSizes())
+        return replace(self, relaxes=False, influence_falls=False, sizes=EVEN_SIZES)
 
     # -- the class prior -------------------------------------------------------------------------------------------
 
