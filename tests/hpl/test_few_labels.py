@@ -7,6 +7,7 @@ import pytest
 
 from builders import fit_quietly, images_and_texts
 from superproto import HPL
+from superproto.datasets import digits
 from superproto.samples.centering import match_own_descriptions
 
 
@@ -48,3 +49,25 @@ class TestFewLabels:
         assert match_own_descriptions(X, truth, texts)
         assert not match_own_descriptions(X, truth, np.random.default_rng(1).normal(size=texts.shape))
         assert match_own_descriptions(X[truth < 2], truth[truth < 2], texts)
+
+
+@pytest.mark.parametrize("candidates", ["named", "all"])
+@pytest.mark.parametrize("unseen", [(0, 1, 4), (0, 2, 4, 6, 8)])
+def test_a_label_outweighs_the_description_of_its_class(unseen, candidates):
+    """Descriptions exchange these digits; two labels for each put that right."""
+    task = digits(unseen=unseen)
+    rng, y = np.random.default_rng(0), task.y.copy()
+    asked = np.concatenate(
+        [rng.choice(np.flatnonzero(task.asked & (task.truth == j)), 2, replace=False) for j in unseen]
+    )
+    y[asked] = task.truth[asked]
+    rest = y == -1
+
+    def right(labels, **parameters):
+        model = fit_quietly(HPL(random_state=0, **parameters), task.X, labels, task.semantics)
+        return np.mean(model.transduction_[rest] == task.truth[rest])
+
+    helped = right(y, candidates=list(unseen) if candidates == "named" else "all")
+    nearest = ((task.X[rest][:, None] - task.X[asked]) ** 2).sum(axis=2).argmin(axis=1)
+    assert helped > right(task.y) + 0.2
+    assert helped > np.mean(task.truth[asked][nearest] == task.truth[rest])

@@ -19,7 +19,8 @@ import numpy as np
 from scipy import linalg
 
 from superproto.hpl.fit_data import FitData
-from superproto.hpl.objective.sphere import normalized
+from superproto.hpl.objective.sphere import SphereEncoding, normalized
+from superproto.hpl.objective.state import Objective, State
 from superproto.hpl.seen_classes import SeenClasses, inverse_kernel
 from superproto.samples.chunks import Array
 
@@ -68,6 +69,20 @@ class ClusterMatcher:
             starts[-1][changed] = order
         told = -LABEL_COUNTS * (self.labeled @ found.T) / self.compactness
         return best_matching(self.relations, W, told, starts)
+
+
+def contradicted_labels(data: FitData, objective: Objective, state: State) -> int:
+    """How many labeled samples of classes with few labels score higher for another candidate than for their own class.
+
+    Labels are facts: of two fits, the one that contradicts fewer of them is the better one, whatever descriptions say.
+    """
+    encoding, columns = objective.encoding, data.candidates
+    rows = np.flatnonzero(data.allowed[data.labels] & ~data.seen[data.labels])
+    if not isinstance(encoding, SphereEncoding) or not len(rows):
+        return 0
+    bias = encoding.given.bias[columns] + encoding.temperature * state.log_scaling + encoding.size_bias(state)
+    scores = data.labeled.some(rows).scores(encoding.scored(state, columns)) + bias
+    return int((columns[scores.argmax(axis=1)] != data.labels[rows]).sum())
 
 
 def likeness(known: Array, found: Array, relations_of_known: Array) -> Array:

@@ -19,6 +19,7 @@ from superproto.estimator.forecast import NO_FORECAST
 from superproto.estimator.validation import Problem
 from superproto.hpl.checkpoint import Checkpoint, signature
 from superproto.hpl.class_order import class_order, in_class_order
+from superproto.hpl.cluster_matching import contradicted_labels
 from superproto.hpl.composition import build_objective, class_shares, scorer, scoring
 from superproto.hpl.constants import Constants
 from superproto.hpl.fit_data import FitData
@@ -247,7 +248,8 @@ class HPL(ZeroShotEstimator):
         evenness = measure_evenness(data, seen, params)
         weights = choose_weights(data, seen, evenness, params)
         objective, start = build_objective(data, seen, start, weights, params)
-        start = best_start(objective, possible_starts(objective, start, data, weights), self._schedule())
+        contradicted = partial(contradicted_labels, data, objective)
+        start = best_start(objective, possible_starts(objective, start, data, weights), self._schedule(), contradicted)
         reporter = self._reporter(order)
         outcome = minimize(objective, start, self._schedule(), reporter, checkpoint.keep, checkpoint.progress)
         objective, outcome = refine(objective, outcome, data, seen, fresh, evenness, weights, params, self._refit)

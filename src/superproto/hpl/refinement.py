@@ -15,12 +15,13 @@ the class goes back to its description: it may still win samples, but they do no
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from superproto.hpl.cluster_matching import ClusterMatcher
+from superproto.hpl.cluster_matching import ClusterMatcher, contradicted_labels
 from superproto.hpl.constants import Constants
 from superproto.hpl.fit_data import FitData
 from superproto.hpl.objective.sphere import SphereEncoding, normalized
@@ -72,6 +73,7 @@ def refine(
         search = ClusterSearch(
             objective, data.pool, data.candidates, seen.predicted[data.candidates], fresh, weights.expected,
             matcher=ClusterMatcher.of(data, seen), refit=refit, constants=params.constants,
+            contradicted=partial(contradicted_labels, data, objective),
         )  # fmt: skip
         outcome = search.improve(outcome)
     insists = encoding.estimates_prior and encoding.relaxation > 0
@@ -139,6 +141,7 @@ class ClusterSearch:
     matcher: ClusterMatcher
     refit: Refit
     constants: Constants
+    contradicted: Callable[[State], int] = field(default=lambda state: 0)
 
     def improve(self, outcome: Outcome) -> Outcome:
         """The outcome after the changes that pay, with at most 2 + 2 TRIALS further fits."""
@@ -146,16 +149,21 @@ class ClusterSearch:
             return outcome
         # A second fit from the same clusters may gain as well: what is new has to do better than that.
         again = self._fit_from(outcome, outcome.state.sums[self.classes])
-        outcome = again if self.gain(outcome, again) > 0 else outcome
+        outcome = again if self.is_better(again, outcome) else outcome
         outcome = self._rematched(outcome)
         moves = self.moves(outcome.state)
         for _ in range(TRIALS):
             if not moves:
                 break
             trial = self._after(outcome, moves.pop(0))
-            if self.gain(outcome, trial) > self.constants.least_gain:
+            if self.is_better(trial, outcome, self.constants.least_gain):
                 outcome, moves = trial, self.moves(trial.state)
         return outcome
+
+    def is_better(self, after: Outcome, before: Outcome, least: float = 0.0) -> bool:
+        """Whether fewer labels are contradicted; or as many, and the objective is lower by more than ``least``."""
+        change = self.contradicted(after.state) - self.contradicted(before.state)
+        return change < 0 or (change == 0 and self.gain(before, after) > least)
 
     def gain(self, before: Outcome, after: Outcome) -> float:
         """How much lower the objective is, in units of what an average class contributes.
@@ -185,7 +193,7 @@ class ClusterSearch:
         if np.array_equal(matched, np.arange(len(matched))):
             return outcome
         trial = self._fit_from(outcome, sums[matched])
-        return trial if self.gain(outcome, trial) > 0 else outcome
+        return trial if self.is_better(trial, outcome) else outcome
 
     def _after(self, outcome: Outcome, move: Move) -> Outcome:
         """The outcome of a move under the likeliest matching."""

@@ -116,13 +116,19 @@ def minimize(
     return Outcome(objective.encoding.assign(state), values, converged, revived)
 
 
-def best_start(objective: Objective, starts: list[State], schedule: Schedule) -> State:
-    """The one from which the objective is lower after some outer iterations; not asked if there is one."""
+def best_start(
+    objective: Objective, starts: list[State], schedule: Schedule, contradicted: Callable[[State], int]
+) -> State:
+    """The one that contradicts fewest labels after some outer iterations, then that of the lowest objective.
+
+    Not asked if there is one start.
+    """
     if len(starts) == 1:
         return starts[0]
     short, objective = replace(schedule, max_iter=min(PROBE_ITER, schedule.max_iter)), objective.without_continuation()
-    reached = [minimize(objective, first, short).objective[-1] for first in starts]
-    return starts[int(np.argmin(reached))]
+    reached = [minimize(objective, first, short) for first in starts]
+    ranks = [(contradicted(found.state), found.objective[-1]) for found in reached]
+    return starts[min(range(len(starts)), key=ranks.__getitem__)]
 
 
 def _tell(

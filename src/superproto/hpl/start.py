@@ -45,9 +45,9 @@ def first_state(data: FitData, predicted: Array, params: Parameters) -> State:
 
 
 def possible_starts(objective: Objective, start: State, data: FitData, weights: Weights) -> list[State]:
-    """The start; where unseen classes have a few labels, also one that is moved towards these.
+    """The start; where unseen classes have a few labels, also one that is moved towards these, and one that is there.
 
-    Both with the same self-influence to subtract, so that their objectives compare.
+    All with the same self-influence to subtract, so that their objectives compare.
     """
     seen, P = data.seen, start.P
     if not data.sums[~seen].any():
@@ -55,7 +55,9 @@ def possible_starts(objective: Objective, start: State, data: FitData, weights: 
     start = objective.encoding.prepare(start)
     moved, weight = P.copy(), weights.of_description(weights.expected)
     moved[~seen] = normalized(weight * P[~seen] + data.sums[~seen], P[~seen])
-    return [start, start._replace(P=moved)]
+    there = P.copy()
+    there[~seen] = normalized(data.sums[~seen], P[~seen])
+    return [start, start._replace(P=moved), start._replace(P=there)]
 
 
 def _first_codes(P: Array, A: Array, D_v: Array, D_c: Array, params: Parameters) -> Array:
