@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
 
+@dataclass(eq=False, repr=False)
 class ALETrans(CommonSpacePropagation):
     """Attribute label embedding made transductive: its predictions are spread over the pool's graph of scores.
 
@@ -45,25 +47,10 @@ class ALETrans(CommonSpacePropagation):
 
     method_key = "ale-trans"
 
-    _positive: ClassVar[tuple[str, ...]] = ("n_neighbors", "learning_rate", "n_epochs")
+    learning_rate: float = 0.3
+    n_epochs: int = 10
 
-    def __init__(
-        self,
-        learning_rate: float = 0.3,
-        n_epochs: int = 10,
-        n_neighbors: int = 10,
-        alpha: float = 0.9,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.learning_rate = learning_rate
-        self.n_epochs = n_epochs
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        super().__init__(candidates, whiten, random_state, seen_bias)
+    _positive: ClassVar[tuple[str, ...]] = ("n_neighbors", "learning_rate", "n_epochs")
 
     def _learn_embedding(self, X: Array, problem: Problem) -> Array:
         ale = ALE(learning_rate=self.learning_rate, n_epochs=self.n_epochs, random_state=self.random_state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from superproto.samples.chunks import Array
 _NARROW = 0.03
 
 
+@dataclass(eq=False, repr=False)
 class Baseline(ZeroShotEstimator):
     """Base of all baselines. Subclasses take ``candidates``, ``whiten``, ``random_state`` and ``seen_bias``.
 
@@ -27,21 +29,23 @@ class Baseline(ZeroShotEstimator):
     classes.
     """
 
-    # 1, or for narrow rows the mean distance of a prepared row from their mean. Model files before it have none.
-    row_spread_: float = 1.0
-
     # Whether the method is defined on features as they are: `superproto compare` whitens for the others.
     compares_raw_features: ClassVar[bool] = False
-    # Declared by a method: numbers that must be positive, or at least 0; words and what they may be.
+    # Declared by a method: numbers that must be positive, at least 0, or in [0, 1); words and what they may be.
     _positive: ClassVar[tuple[str, ...]] = ()
     _nonnegative: ClassVar[tuple[str, ...]] = ()
+    _fractions: ClassVar[tuple[str, ...]] = ()
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {}
 
-    def __init__(self, candidates: Any, whiten: bool | float, random_state: Any, seen_bias: float) -> None:
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+    _: KW_ONLY
+    candidates: Any = "unseen"
+    whiten: bool | float = False
+    random_state: Any = None
+    seen_bias: float = 0.0
+
+    # Not a parameter: 1, or for narrow rows the mean distance of a prepared row from their mean. Older model files have
+    # none.
+    row_spread_ = 1.0
 
     def fit(self, X: Any, y: Any, semantics: Any = None, class_names: Any = None) -> Baseline:
         """Learn from the labeled rows and label the others; see :class:`ZeroShotEstimator.fit` for the arguments."""
@@ -93,6 +97,9 @@ class Baseline(ZeroShotEstimator):
         for name in self._nonnegative:
             if not getattr(self, name) >= 0:
                 raise UserError(f"{name} is {getattr(self, name)}, but it must be at least 0.")
+        for name in self._fractions:
+            if not 0 <= getattr(self, name) < 1:
+                raise UserError(f"{name} is {getattr(self, name)}, but it must be at least 0 and less than 1.")
         for name, words in self._choices.items():
             if getattr(self, name) not in words:
                 raise UserError(f"{name} is {getattr(self, name)!r}. Give one of {', '.join(map(repr, words))}.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg, sparse
@@ -73,6 +74,7 @@ def place_by_distance(landmarks: Array, to_landmarks: Array, among: Array, start
     return np.asarray(found.x.reshape(start.shape))
 
 
+@dataclass(eq=False, repr=False)
 class BiDiLEL(LinearBaseline):
     """A latent space that keeps seen classes together, unseen classes placed in it by their semantic distances.
 
@@ -111,27 +113,14 @@ class BiDiLEL(LinearBaseline):
 
     method_key = "bidilel"
 
+    n_components: int = 100
+    n_neighbors: int = 10
+    shrinkage: float = 0.1
+    adapt: str = "structured"
+
     _positive: ClassVar[tuple[str, ...]] = ("n_components", "n_neighbors")
     _nonnegative: ClassVar[tuple[str, ...]] = ("shrinkage",)
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"adapt": ("structured", "self-training", "none")}
-
-    def __init__(
-        self,
-        n_components: int = 100,
-        n_neighbors: int = 10,
-        shrinkage: float = 0.1,
-        adapt: str = "structured",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.shrinkage = shrinkage
-        self.adapt = adapt
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         center, directions = principal_map(X, 400, self.random_state)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import nnls
@@ -15,6 +16,7 @@ from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
 
+@dataclass(eq=False, repr=False)
 class CAPD(LinearBaseline):
     """Class adapting principal directions: each seen class maps an image to its own direction among the descriptions.
 
@@ -46,24 +48,12 @@ class CAPD(LinearBaseline):
 
     method_key = "capd"
 
+    ridge: float = 0.01
+    combination_ridge: float = 0.1
+    max_iter: int = 50
+
     _positive: ClassVar[tuple[str, ...]] = ("max_iter",)
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge", "combination_ridge")
-
-    def __init__(
-        self,
-        ridge: float = 0.01,
-        combination_ridge: float = 0.1,
-        max_iter: int = 50,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.ridge = ridge
-        self.combination_ridge = combination_ridge
-        self.max_iter = max_iter
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen, A = ~problem.asked, problem.seen, unit_semantics(problem.semantics)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
 
+@dataclass(eq=False, repr=False)
 class CDL(Baseline):
     """Coupled dictionary learning: visual and semantic prototypes share codes over two dictionaries.
 
@@ -56,31 +58,16 @@ class CDL(Baseline):
 
     method_key = "cdl"
 
+    alpha: float = 1.0
+    beta: float = 1.0
+    atoms: float = 0.6
+    code_ridge: float = 0.1
+    space: str = "visual"
+    max_iter: int = 20
+
     _positive: ClassVar[tuple[str, ...]] = ("alpha", "beta", "atoms", "max_iter")
     _nonnegative: ClassVar[tuple[str, ...]] = ("code_ridge",)
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"space": ("visual", "semantic", "aligned")}
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        beta: float = 1.0,
-        atoms: float = 0.6,
-        code_ridge: float = 0.1,
-        space: str = "visual",
-        max_iter: int = 20,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.atoms = atoms
-        self.code_ridge = code_ridge
-        self.space = space
-        self.max_iter = max_iter
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         seen, A = problem.seen, unit_semantics(problem.semantics)

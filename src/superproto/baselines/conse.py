@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import softmax
@@ -15,6 +16,7 @@ from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
 
+@dataclass(eq=False, repr=False)
 class ConSE(Baseline):
     """Convex combination of semantic embeddings: average the descriptions of the likeliest seen classes.
 
@@ -48,24 +50,12 @@ class ConSE(Baseline):
 
     method_key = "conse"
 
+    ridge: float = 1e-4
+    n_top: int = 10
+    max_iter: int = 100
+
     _positive: ClassVar[tuple[str, ...]] = ("n_top", "max_iter")
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge",)
-
-    def __init__(
-        self,
-        ridge: float = 1e-4,
-        n_top: int = 10,
-        max_iter: int = 100,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.ridge = ridge
-        self.n_top = n_top
-        self.max_iter = max_iter
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen, A = ~problem.asked, problem.seen, unit_semantics(problem.semantics)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit, logit
@@ -16,6 +17,7 @@ from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
 
+@dataclass(eq=False, repr=False)
 class DAP(LinearBaseline):
     """Direct attribute prediction: a probabilistic classifier for each attribute, independent given the sample.
 
@@ -44,22 +46,11 @@ class DAP(LinearBaseline):
 
     method_key = "dap"
 
+    ridge: float = 0.1
+    n_folds: int = 5
+
     _positive: ClassVar[tuple[str, ...]] = ("n_folds",)
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge",)
-
-    def __init__(
-        self,
-        ridge: float = 0.1,
-        n_folds: int = 5,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.ridge = ridge
-        self.n_folds = n_folds
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen = ~problem.asked, problem.seen

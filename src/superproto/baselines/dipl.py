@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -30,6 +31,7 @@ def shared_ties(cost: Array, tolerance: float) -> Array:
     return tied / tied.sum(axis=1, keepdims=True)
 
 
+@dataclass(eq=False, repr=False)
 class DIPL(LinearBaseline):
     """Domain-invariant projection: the map and the pool's labels are learned in turn.
 
@@ -74,28 +76,14 @@ class DIPL(LinearBaseline):
 
     method_key = "dipl"
 
+    alpha: float = 0.2
+    seen_weight: float = 0.2
+    n_components: int = 400
+    n_superclasses: int = 0
+    n_iter: int = 5
+
     _positive: ClassVar[tuple[str, ...]] = ("n_components", "n_iter")
     _nonnegative: ClassVar[tuple[str, ...]] = ("seen_weight", "n_superclasses")
-
-    def __init__(
-        self,
-        alpha: float = 0.2,
-        seen_weight: float = 0.2,
-        n_components: int = 400,
-        n_superclasses: int = 0,
-        n_iter: int = 5,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.alpha = alpha
-        self.seen_weight = seen_weight
-        self.n_components = n_components
-        self.n_superclasses = n_superclasses
-        self.n_iter = n_iter
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         if not 0 <= self.alpha <= 1:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -28,6 +29,7 @@ def nonnegative_codes(cross: Array, gram: Array, sparsity: float, codes: Array, 
     return codes
 
 
+@dataclass(eq=False, repr=False)
 class DSRL(CommonSpacePropagation):
     """Nonnegative sparse components shared by both domains, aligned with descriptions; then label spreading.
 
@@ -71,30 +73,13 @@ class DSRL(CommonSpacePropagation):
 
     method_key = "dsrl"
 
-    _nonnegative: ClassVar[tuple[str, ...]] = ("alpha", "alignment", "sparsity")
-    _positive: ClassVar[tuple[str, ...]] = ("n_neighbors", "n_components", "n_iter")
+    n_components: int = 100
+    alignment: float = 0.1
+    sparsity: float = 0.01
+    n_iter: int = 10
 
-    def __init__(
-        self,
-        n_components: int = 100,
-        alignment: float = 0.1,
-        sparsity: float = 0.01,
-        n_neighbors: int = 10,
-        alpha: float = 0.9,
-        n_iter: int = 10,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.n_components = n_components
-        self.alignment = alignment
-        self.sparsity = sparsity
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        self.n_iter = n_iter
-        super().__init__(candidates, whiten, random_state, seen_bias)
+    _nonnegative: ClassVar[tuple[str, ...]] = ("alignment", "sparsity")
+    _positive: ClassVar[tuple[str, ...]] = ("n_neighbors", "n_components", "n_iter")
 
     def _learn_embedding(self, X: Array, problem: Problem) -> Array:
         n = min(self.n_components, len(X))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import gammaln, logsumexp, polygamma, psi, softmax
@@ -40,6 +41,7 @@ def log_dirichlet(logs: Array, alphas: Array) -> Array:
     return np.asarray(logs @ (alphas - 1).T + constant)
 
 
+@dataclass(eq=False, repr=False)
 class EMDirichlet(Baseline):
     """A mixture of Dirichlets over the pool's softmax vectors, one for each class.
 
@@ -73,29 +75,15 @@ class EMDirichlet(Baseline):
 
     method_key = "em-dirichlet"
 
+    logit_scale: float = 60.0
+    balance: float = 1.0
+    n_iter: int = 30
+    ridge: float = RIDGE
+    kernel: str = "linear"
+
     _positive: ClassVar[tuple[str, ...]] = ("logit_scale", "n_iter")
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge", "balance")
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
-
-    def __init__(
-        self,
-        logit_scale: float = 60.0,
-        balance: float = 1.0,
-        n_iter: int = 30,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.logit_scale = logit_scale
-        self.balance = balance
-        self.n_iter = n_iter
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _takes_texts(self) -> bool:
         return True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -23,6 +24,7 @@ def two_sided_ridge(X_gram: Array, sums: Array, A: Array, gamma: float, lam: flo
     return np.asarray(linalg.solve(A @ A.T + lam * np.eye(len(A)), half.T, assume_a="pos", check_finite=False))
 
 
+@dataclass(eq=False, repr=False)
 class ESZSL(LinearBaseline):
     """Embarrassingly simple zero-shot learning: a bilinear score learned by a ridge on both sides.
 
@@ -50,21 +52,10 @@ class ESZSL(LinearBaseline):
 
     method_key = "eszsl"
 
-    _nonnegative: ClassVar[tuple[str, ...]] = ("gamma", "lam")
+    gamma: float = 1.0
+    lam: float = 1.0
 
-    def __init__(
-        self,
-        gamma: float = 1.0,
-        lam: float = 1.0,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.gamma = gamma
-        self.lam = lam
-        super().__init__(candidates, whiten, random_state, seen_bias)
+    _nonnegative: ClassVar[tuple[str, ...]] = ("gamma", "lam")
 
     def _learn(self, X: Array, problem: Problem) -> None:
         seen, A = problem.seen, unit_semantics(problem.semantics)

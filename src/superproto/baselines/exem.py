@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -20,6 +21,7 @@ from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
 
+@dataclass(eq=False, repr=False)
 class EXEM(Baseline):
     """Predicted exemplars: support vector regression from descriptions to the class means of PCA features.
 
@@ -57,28 +59,14 @@ class EXEM(Baseline):
 
     method_key = "exem"
 
+    distance: str = "1nn"
+    n_components: int = 500
+    C: float = 30.0
+    nu: float = 0.5
+    width: float = 5.0
+
     _positive: ClassVar[tuple[str, ...]] = ("n_components", "C", "nu", "width")
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"distance": ("1nn", "standardized")}
-
-    def __init__(
-        self,
-        distance: str = "1nn",
-        n_components: int = 500,
-        C: float = 30.0,
-        nu: float = 0.5,
-        width: float = 5.0,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.distance = distance
-        self.n_components = n_components
-        self.C = C
-        self.nu = nu
-        self.width = width
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen, A = ~problem.asked, problem.seen, unit_semantics(problem.semantics)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
 
+@dataclass(eq=False, repr=False)
 class GFZSL(GaussianClasses):
     """Generative framework for zero-shot learning: descriptions predict the mean and variance of a class.
 
@@ -54,27 +56,14 @@ class GFZSL(GaussianClasses):
 
     method_key = "gfzsl"
 
+    ridge: float = RIDGE
+    variance_ridge: float = 10.0
+    floor: float = 3.0
+    kernel: str = "linear"
+
     _positive: ClassVar[tuple[str, ...]] = ("floor",)
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge", "variance_ridge")
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
-
-    def __init__(
-        self,
-        ridge: float = RIDGE,
-        variance_ridge: float = 10.0,
-        floor: float = 3.0,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.ridge = ridge
-        self.variance_ridge = variance_ridge
-        self.floor = floor
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         self._store(self._predicted(X, problem)[0])
@@ -91,6 +80,7 @@ class GFZSL(GaussianClasses):
         return Gaussians(means, variances, even_weights(problem.n_classes)), floor
 
 
+@dataclass(eq=False, repr=False)
 class GFZSLEM(GFZSL):
     """GFZSL in the transductive setting: EM for a Gaussian mixture on the pool, started at the predicted classes.
 
@@ -118,34 +108,10 @@ class GFZSLEM(GFZSL):
 
     method_key = "gfzsl-em"
 
-    _positive: ClassVar[tuple[str, ...]] = ("floor", "max_iter")
+    max_iter: int = 100
+    tol: float = 1e-3
 
-    def __init__(
-        self,
-        ridge: float = RIDGE,
-        variance_ridge: float = 10.0,
-        floor: float = 3.0,
-        kernel: str = "linear",
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        super().__init__(
-            ridge,
-            variance_ridge,
-            floor,
-            kernel,
-            candidates=candidates,
-            whiten=whiten,
-            random_state=random_state,
-            seen_bias=seen_bias,
-        )
-        self.max_iter = max_iter
-        self.tol = tol
+    _positive: ClassVar[tuple[str, ...]] = ("floor", "max_iter")
 
     def _learn(self, X: Array, problem: Problem) -> None:
         start, floor = self._predicted(X, problem)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
@@ -40,6 +41,7 @@ def proxy_loss(flat: Array, X: Array, targets: Array, scale: float) -> tuple[flo
     return float(-(targets * logs).sum() / len(X)), tangent.ravel()
 
 
+@dataclass(eq=False, repr=False)
 class InMaP(LinearBaseline):
     """Vision proxies: unit class vectors re-learned from the pool's own zero-shot predictions.
 
@@ -74,31 +76,16 @@ class InMaP(LinearBaseline):
 
     method_key = "inmap"
 
+    logit_scale: float = 100.0
+    proxy_scale: float = 5.0
+    evenness: float = 0.6
+    n_steps: int = 50
+    ridge: float = RIDGE
+    kernel: str = "linear"
+
     _positive: ClassVar[tuple[str, ...]] = ("logit_scale", "proxy_scale", "n_steps")
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge", "evenness")
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
-
-    def __init__(
-        self,
-        logit_scale: float = 100.0,
-        proxy_scale: float = 5.0,
-        evenness: float = 0.6,
-        n_steps: int = 50,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.logit_scale = logit_scale
-        self.proxy_scale = proxy_scale
-        self.evenness = evenness
-        self.n_steps = n_steps
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _takes_texts(self) -> bool:
         return True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from superproto.baselines._shared.class_vectors import first_vectors
 from superproto.baselines._shared.gaussians import labeled_moments, lloyd, nearest_scores
@@ -12,6 +13,7 @@ from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
 
+@dataclass(eq=False, repr=False)
 class PrototypeKMeans(Baseline):
     """Lloyd's K-means on the pool, one center per candidate class, started at the unit prototypes of ``prototypes``.
 
@@ -42,25 +44,13 @@ class PrototypeKMeans(Baseline):
 
     method_key = "kmeans"
 
+    ridge: float = RIDGE
+    kernel: str = "linear"
+    max_iter: int = 100
+
     _positive: ClassVar[tuple[str, ...]] = ("max_iter",)
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge",)
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
-
-    def __init__(
-        self,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        max_iter: int = 100,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.ridge = ridge
-        self.kernel = kernel
-        self.max_iter = max_iter
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _takes_texts(self) -> bool:
         return True

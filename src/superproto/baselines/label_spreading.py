@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from superproto.baselines._shared.graphs import (
     GraphPropagation,
@@ -11,10 +12,10 @@ from superproto.baselines._shared.graphs import (
     normalized_graph,
     spread_labels,
 )
-from superproto.baselines._shared.predicted_prototypes import RIDGE
 from superproto.samples.chunks import Array
 
 
+@dataclass(eq=False, repr=False)
 class SeededSpreading(GraphPropagation):
     """Label spreading from the pool rows that the class vectors are surest of.
 
@@ -47,27 +48,9 @@ class SeededSpreading(GraphPropagation):
 
     method_key = "label-spreading"
 
-    _positive: ClassVar[tuple[str, ...]] = ("n_neighbors", "n_seeds")
+    n_seeds: int = 16
 
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        alpha: float = 0.9,
-        n_seeds: int = 16,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        self.n_seeds = n_seeds
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
+    _positive: ClassVar[tuple[str, ...]] = ("n_neighbors", "n_seeds")
 
     def _propagate(self, pool: Array, vectors: Array) -> Array:
         seeds = confident_seeds(pool @ vectors.T.astype(pool.dtype), self.n_seeds)

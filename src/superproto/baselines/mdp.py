@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
 
+@dataclass(eq=False, repr=False)
 class MDP(GaussianClasses):
     """Zero-shot learning as a missing data problem: centers from sparse codes of descriptions, then a mixture of the
     pool.
@@ -52,29 +54,15 @@ class MDP(GaussianClasses):
 
     method_key = "mdp"
 
+    sparsity: float = 0.003
+    mixture: str = "kmeans"
+    floor: float = 3.0
+    max_iter: int = 100
+    tol: float = 1e-3
+
     _positive: ClassVar[tuple[str, ...]] = ("floor", "max_iter")
     _nonnegative: ClassVar[tuple[str, ...]] = ("sparsity",)
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"mixture": ("kmeans", "gmm")}
-
-    def __init__(
-        self,
-        sparsity: float = 0.003,
-        mixture: str = "kmeans",
-        floor: float = 3.0,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.sparsity = sparsity
-        self.mixture = mixture
-        self.floor = floor
-        self.max_iter = max_iter
-        self.tol = tol
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         A, seen = unit_semantics(problem.semantics), problem.seen

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -14,6 +15,7 @@ from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
 
+@dataclass(eq=False, repr=False)
 class MSplitLBI(LinearBaseline):
     """MSplit LBI: a regression from descriptions to prototypes split into strong sparse and weak dense signals.
 
@@ -48,24 +50,12 @@ class MSplitLBI(LinearBaseline):
 
     method_key = "msplit-lbi"
 
+    nu: float = 300.0
+    kappa: float = 10.0
+    n_steps: int = 50
+
     _positive: ClassVar[tuple[str, ...]] = ("nu", "kappa")
     _nonnegative: ClassVar[tuple[str, ...]] = ("n_steps",)
-
-    def __init__(
-        self,
-        nu: float = 300.0,
-        kappa: float = 10.0,
-        n_steps: int = 50,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.nu = nu
-        self.kappa = kappa
-        self.n_steps = n_steps
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         seen, A = problem.seen, unit_semantics(problem.semantics)

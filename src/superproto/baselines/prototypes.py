@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from superproto.baselines._shared.class_vectors import first_vectors
 from superproto.baselines._shared.predicted_prototypes import KERNELS, RIDGE
@@ -11,6 +12,7 @@ from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
 
+@dataclass(eq=False, repr=False)
 class Prototypes(LinearBaseline):
     """Nearest prototype by cosine: class means for seen classes, kernel ridge from descriptions for unseen ones.
 
@@ -41,22 +43,11 @@ class Prototypes(LinearBaseline):
 
     method_key = "prototypes"
 
+    ridge: float = RIDGE
+    kernel: str = "linear"
+
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge",)
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
-
-    def __init__(
-        self,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _takes_texts(self) -> bool:
         return True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -28,6 +29,7 @@ def autoencoder(X_gram: Array, sums: Array, A: Array, counts: Array, lam: float)
     return np.asarray(V.T @ ((1 + lam) * (V @ (A.T @ sums) @ U) / denominator) @ U.T)
 
 
+@dataclass(eq=False, repr=False)
 class SAE(LinearBaseline):
     """Semantic autoencoder: a linear map to descriptions whose transpose maps back.
 
@@ -63,22 +65,11 @@ class SAE(LinearBaseline):
 
     method_key = "sae"
 
+    lam: float = 0.2
+    direction: str = "semantic-to-feature"
+
     _positive: ClassVar[tuple[str, ...]] = ("lam",)
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"direction": ("semantic-to-feature", "feature-to-semantic")}
-
-    def __init__(
-        self,
-        lam: float = 0.2,
-        direction: str = "semantic-to-feature",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.lam = lam
-        self.direction = direction
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         A = unit_semantics(problem.semantics)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
 
+@dataclass(eq=False, repr=False)
 class SPZSR(LinearBaseline):
     """Structured prediction: clusters of the pool are given to classes one to one, by the bilinear scores of samples.
 
@@ -50,26 +52,13 @@ class SPZSR(LinearBaseline):
 
     method_key = "sp-zsr"
 
+    trust: float = 0.3
+    gamma: float = 1.0
+    lam: float = 1.0
+    n_iter: int = 10
+
     _positive: ClassVar[tuple[str, ...]] = ("gamma", "lam", "n_iter")
     _nonnegative: ClassVar[tuple[str, ...]] = ("trust",)
-
-    def __init__(
-        self,
-        trust: float = 0.3,
-        gamma: float = 1.0,
-        lam: float = 1.0,
-        n_iter: int = 10,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.trust = trust
-        self.gamma = gamma
-        self.lam = lam
-        self.n_iter = n_iter
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen = ~problem.asked, problem.seen

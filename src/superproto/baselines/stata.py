@@ -12,13 +12,13 @@ for isotropic Σ alone); in z the quadratic term is replaced by its tangent, so 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from superproto.baselines._shared.gaussians import Moments
 from superproto.baselines._shared.mixtures import AnchoredMixture
-from superproto.baselines._shared.predicted_prototypes import RIDGE
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
@@ -34,6 +34,7 @@ def anchored_gaussians(moments: Moments, anchor: Array, spread: Array, weight: f
     return means, (own + weight * (spread + (anchor - means) ** 2)) / total
 
 
+@dataclass(eq=False, repr=False)
 class StatA(AnchoredMixture):
     """TransCLIP with a variance for each class, and Gaussians anchored at the class vectors: classes may be absent.
 
@@ -65,33 +66,10 @@ class StatA(AnchoredMixture):
 
     method_key = "stata"
 
-    _positive: ClassVar[tuple[str, ...]] = ("logit_scale", "temperature", "n_iter", "anchor_weight")
+    anchor_weight: float = 1.0
+    logit_scale: float = 50.0
 
-    def __init__(
-        self,
-        anchor_weight: float = 1.0,
-        n_neighbors: int = 3,
-        logit_scale: float = 50.0,
-        zero_shot_weight: float = 1.0,
-        temperature: float = 50.0,
-        n_iter: int = 10,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.anchor_weight = anchor_weight
-        self.n_neighbors = n_neighbors
-        self.logit_scale = logit_scale
-        self.zero_shot_weight = zero_shot_weight
-        self.temperature = temperature
-        self.n_iter = n_iter
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
+    _positive: ClassVar[tuple[str, ...]] = ("logit_scale", "temperature", "n_iter", "anchor_weight")
 
     def _first(self, X: Array, zero_shot: Array, vectors: Array) -> tuple[Array, Array]:
         around = zero_shot.T @ (X * X) - 2 * vectors * (zero_shot.T @ X) + zero_shot.sum(axis=0)[:, None] * vectors**2

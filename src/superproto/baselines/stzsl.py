@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from sklearn.svm import LinearSVC
@@ -28,6 +29,7 @@ def diverse_choice(rows: Array, likeness: Array, n_chosen: int, diversity: float
     return chosen
 
 
+@dataclass(eq=False, repr=False)
 class STZSL(LinearBaseline):
     """Samples of seen classes transferred to the unseen classes they resemble, then a linear support vector machine.
 
@@ -65,31 +67,16 @@ class STZSL(LinearBaseline):
 
     method_key = "stzsl"
 
+    n_transferred: int = 20
+    diversity: float = 0.3
+    n_rounds: int = 3
+    penalty: float = 1.0
+    ridge: float = RIDGE
+    kernel: str = "linear"
+
     _positive: ClassVar[tuple[str, ...]] = ("n_transferred", "penalty")
     _nonnegative: ClassVar[tuple[str, ...]] = ("diversity", "n_rounds", "ridge")
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
-
-    def __init__(
-        self,
-        n_transferred: int = 20,
-        diversity: float = 0.3,
-        n_rounds: int = 3,
-        penalty: float = 1.0,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.n_transferred = n_transferred
-        self.diversity = diversity
-        self.n_rounds = n_rounds
-        self.penalty = penalty
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         prototypes = start_prototypes(X, problem, self.ridge, self.kernel)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -28,6 +29,7 @@ def similarities(A: Array, A_seen: Array, sharpness: float) -> Array:
     return np.asarray(softmax(-sharpness * distances, axis=1))
 
 
+@dataclass(eq=False, repr=False)
 class SynC(LinearBaseline):
     """Synthesized classifiers: linear classifiers of all classes as mixtures of phantom classifiers.
 
@@ -63,29 +65,15 @@ class SynC(LinearBaseline):
 
     method_key = "sync"
 
+    loss: str = "struct"
+    ridge: float = 3e-4
+    sharpness: float = 0.3
+    normalize: bool = True
+    max_iter: int = 100
+
     _positive: ClassVar[tuple[str, ...]] = ("sharpness", "max_iter")
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge",)
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": ("one-vs-all", "struct")}
-
-    def __init__(
-        self,
-        loss: str = "struct",
-        ridge: float = 3e-4,
-        sharpness: float = 0.3,
-        normalize: bool = True,
-        max_iter: int = 100,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.loss = loss
-        self.ridge = ridge
-        self.sharpness = sharpness
-        self.normalize = normalize
-        self.max_iter = max_iter
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen, A = ~problem.asked, problem.seen, unit_semantics(problem.semantics)

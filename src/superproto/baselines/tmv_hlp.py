@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg, sparse
 
 from superproto.baselines._shared.graphs import PoolMemory, edges, nearest_neighbors, row_shares, spread_labels
 from superproto.baselines._shared.predicted_prototypes import KERNELS, RIDGE, start_prototypes, unit_semantics
-from superproto.errors import UserError
 from superproto.estimator.kernel_ridge import solve_ridge
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
@@ -50,6 +50,7 @@ def hypergraph_walk(holds: sparse.csr_matrix, weights: Array) -> sparse.csr_matr
     return (half @ sparse.diags(weights / edge_sizes) @ half.T).tocsr()
 
 
+@dataclass(eq=False, repr=False)
 class TMVHLP(PoolMemory):
     """Views of the pool aligned by canonical correlation, then labels spread from the classes over a hypergraph.
 
@@ -89,35 +90,19 @@ class TMVHLP(PoolMemory):
 
     method_key = "tmv-hlp"
 
+    n_components: int = 100
+    power: float = 4.0
+    n_neighbors: int = 10
+    alpha: float = 0.9
+    ridge: float = RIDGE
+    kernel: str = "linear"
+
     _positive: ClassVar[tuple[str, ...]] = ("n_components", "n_neighbors")
-    _nonnegative: ClassVar[tuple[str, ...]] = ("power", "ridge", "alpha")
+    _nonnegative: ClassVar[tuple[str, ...]] = ("power", "ridge")
+    _fractions: ClassVar[tuple[str, ...]] = ("alpha",)
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
 
-    def __init__(
-        self,
-        n_components: int = 100,
-        power: float = 4.0,
-        n_neighbors: int = 10,
-        alpha: float = 0.9,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.n_components = n_components
-        self.power = power
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
-
     def _learn(self, X: Array, problem: Problem) -> None:
-        if not self.alpha < 1:
-            raise UserError(f"alpha is {self.alpha}, but it must be at least 0 and less than 1.")
         self.class_vectors_ = unit_rows(start_prototypes(X, problem, self.ridge, self.kernel))
         if not problem.asked.any():
             self._keep_nothing(X, problem)

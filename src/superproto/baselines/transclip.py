@@ -12,13 +12,10 @@ for isotropic Σ alone); in z the quadratic term is replaced by its tangent, so 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from superproto.baselines._shared.gaussians import Moments
 from superproto.baselines._shared.mixtures import AnchoredMixture
-from superproto.baselines._shared.predicted_prototypes import RIDGE
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
@@ -78,30 +75,6 @@ class TransCLIP(AnchoredMixture):
     """
 
     method_key = "transclip"
-
-    def __init__(
-        self,
-        n_neighbors: int = 3,
-        logit_scale: float = 30.0,
-        zero_shot_weight: float = 1.0,
-        temperature: float = 50.0,
-        n_iter: int = 10,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.logit_scale = logit_scale
-        self.zero_shot_weight = zero_shot_weight
-        self.temperature = temperature
-        self.n_iter = n_iter
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _first(self, X: Array, zero_shot: Array, vectors: Array) -> tuple[Array, Array]:
         # A feature that hardly varies must not decide alone.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
 
+@dataclass(eq=False, repr=False)
 class TSTD(LinearBaseline):
     """A dictionary between prototypes and descriptions, both ways, re-learned with the pool samples it is surest of.
 
@@ -44,22 +46,11 @@ class TSTD(LinearBaseline):
 
     method_key = "tstd"
 
+    reverse_weight: float = 0.2
+    n_rounds: int = 10
+
     _positive: ClassVar[tuple[str, ...]] = ("n_rounds",)
     _nonnegative: ClassVar[tuple[str, ...]] = ("reverse_weight",)
-
-    def __init__(
-        self,
-        reverse_weight: float = 0.2,
-        n_rounds: int = 10,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.reverse_weight = reverse_weight
-        self.n_rounds = n_rounds
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         A, seen, allowed = unit_semantics(problem.semantics), problem.seen, problem.allowed

@@ -11,6 +11,7 @@ closed-form twin alternates: R gives each class a target and a weight, then f is
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -91,13 +92,14 @@ def raw_centers(pool: Array, n_clusters: int, random_state: Any) -> Array:
     )
 
 
+@dataclass(eq=False, repr=False)
 class _VisualStructure(LinearBaseline):
     """The alternation; :meth:`_targets` says which distance of the two sets is meant."""
 
-    structure_weight: float
-    n_iter: int
-    ridge: float
-    kernel: str
+    structure_weight: float = 1.0
+    n_iter: int = 20
+    ridge: float = RIDGE
+    kernel: str = "linear"
 
     _positive: ClassVar[tuple[str, ...]] = ("n_iter",)
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge", "structure_weight")
@@ -129,6 +131,7 @@ class _VisualStructure(LinearBaseline):
         self._store_linear(prototypes)
 
 
+@dataclass(eq=False, repr=False)
 class WDVSc(_VisualStructure):
     """Predicted centers moved onto the pool's cluster centers by optimal transport (Wasserstein distance).
 
@@ -163,53 +166,15 @@ class WDVSc(_VisualStructure):
 
     method_key = "wdvsc"
 
-    _positive: ClassVar[tuple[str, ...]] = ("n_iter", "regularization")
+    regularization: float = 0.01
 
-    def __init__(
-        self,
-        structure_weight: float = 1.0,
-        regularization: float = 0.01,
-        n_iter: int = 20,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.structure_weight = structure_weight
-        self.regularization = regularization
-        self.n_iter = n_iter
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
+    _positive: ClassVar[tuple[str, ...]] = ("n_iter", "regularization")
 
     def _targets(self, points: Array, centers: Array) -> tuple[Array, Array]:
         return transport_targets(points, centers, self.regularization)
 
 
-class _Unregularized(_VisualStructure):
-    def __init__(
-        self,
-        structure_weight: float = 1.0,
-        n_iter: int = 20,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.structure_weight = structure_weight
-        self.n_iter = n_iter
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
-
-
-class BMVSc(_Unregularized):
+class BMVSc(_VisualStructure):
     """Predicted centers moved onto the pool's cluster centers by the cheapest one-to-one matching.
 
     R = min over bijections σ of Σ_j ||f_j − k_σ(j)||² (Hungarian method). All else, the source and the parameters are
@@ -223,7 +188,7 @@ class BMVSc(_Unregularized):
         return matching_targets(points, centers)
 
 
-class CDVSc(_Unregularized):
+class CDVSc(_VisualStructure):
     """Predicted centers moved towards the pool's cluster centers by the Chamfer distance.
 
     R = Σ_j min_k ||f_j − k_k||² + Σ_k min_j ||f_j − k_k||²: several classes may claim one cluster, which is what the

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from superproto.baselines._shared.class_vectors import class_vectors, shares_space
 from superproto.baselines.base import LinearBaseline
@@ -10,6 +11,7 @@ from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
 
+@dataclass(eq=False, repr=False)
 class ZeroShot(LinearBaseline):
     """Zero-shot classification with text embeddings: each sample gets the class of the most similar text.
 
@@ -35,19 +37,9 @@ class ZeroShot(LinearBaseline):
     method_key = "zero-shot"
     compares_raw_features: ClassVar[bool] = True
 
-    _positive: ClassVar[tuple[str, ...]] = ("logit_scale",)
+    logit_scale: float = 100.0
 
-    def __init__(
-        self,
-        logit_scale: float = 100.0,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.logit_scale = logit_scale
-        super().__init__(candidates, whiten, random_state, seen_bias)
+    _positive: ClassVar[tuple[str, ...]] = ("logit_scale",)
 
     def _takes_texts(self) -> bool:
         return True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -17,10 +18,10 @@ from superproto.baselines._shared.graphs import (
     row_shares,
     spread_labels,
 )
-from superproto.baselines._shared.predicted_prototypes import RIDGE
 from superproto.samples.chunks import Array
 
 
+@dataclass(eq=False, repr=False)
 class ZLaP(GraphPropagation):
     """Label propagation over pool rows and class vectors in one graph, the labels starting from the class vectors.
 
@@ -55,27 +56,11 @@ class ZLaP(GraphPropagation):
 
     method_key = "zlap"
 
-    _positive: ClassVar[tuple[str, ...]] = ("n_neighbors", "gamma")
+    n_neighbors: int = 5
+    alpha: float = 0.3
+    gamma: float = 5.0
 
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        alpha: float = 0.3,
-        gamma: float = 5.0,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        self.gamma = gamma
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
+    _positive: ClassVar[tuple[str, ...]] = ("n_neighbors", "gamma")
 
     def _propagate(self, pool: Array, vectors: Array) -> Array:
         graph = image_class_graph(pool, vectors, self.n_neighbors, self.gamma)

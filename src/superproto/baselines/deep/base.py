@@ -24,7 +24,7 @@ LOW, HIGH = 0.001, 0.999
 DESCRIPTION_LENGTH = 3.0
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class DeepBaseline(Baseline):
     """Base of the methods that learn networks. Fitting needs torch; answers and model files do not.
 
@@ -49,10 +49,6 @@ class DeepBaseline(Baseline):
     max_seconds: float | None = None
     early_stopping: bool = True
     verbose: bool = False
-    candidates: Any = "unseen"
-    whiten: bool | float = False
-    random_state: Any = None
-    seen_bias: float = 0.0
 
     @abstractmethod
     def _begin(self, data: TrainingData) -> Process:

@@ -105,7 +105,7 @@ class _Run(GeneratingProcess):
         return {**super().learned(), "layers": layers_of(self.encoder)}
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class CADAVAE(GenerativeBaseline):
     """Cross- and distribution-aligned autoencoders: features and descriptions are encoded into one latent space.
 

@@ -58,7 +58,7 @@ class _Run(Process):
         return {"layers": layers_of(self.visual), "classes": unit_rows(classes)}
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class DCN(DeepBaseline):
     """Deep calibration network: features and descriptions meet in a common space, calibrated on unseen classes.
 

@@ -66,7 +66,7 @@ class _Run(GeneratingProcess):
         return loss.detach() + made.detach()
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class FCLSWGAN(GenerativeBaseline):
     """Feature-generating Wasserstein GAN: features of unseen classes are generated from descriptions and classified.
 

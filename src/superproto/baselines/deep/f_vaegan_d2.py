@@ -118,7 +118,7 @@ class _Run(GeneratingProcess):
         return torch.from_numpy(smoothed_shares(found, self.drawn).astype(np.float32))
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class FVAEGAND2(GenerativeBaseline):
     """Transductive f-VAEGAN-D2: features are generated; a second critic compares them with the unlabeled rows.
 

@@ -69,7 +69,7 @@ class _Run(GeneratingProcess):
         return loss.detach() + made.detach()
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class GANZrl(GenerativeBaseline):
     """Adversarial zero-shot learning with semantic augmentation: noisy descriptions generate features of a class.
 

@@ -63,7 +63,7 @@ class _Run(Process):
         return {"classes": unit_rows(apply_layers(layers_of(self.encoder), self.semantics.numpy()))}
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class PreseR(DeepBaseline):
     """Preserving semantic relations: descriptions are mapped to features, and classes keep their likeness there.
 

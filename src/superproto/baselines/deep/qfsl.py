@@ -53,7 +53,7 @@ class _Run(Process):
         return {"layers": layers_of(self.visual), "classes": self.classes.numpy().copy()}
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class QFSL(DeepBaseline):
     """Quasi-fully supervised learning: unlabeled rows are told that they belong to unseen classes, not to which.
 

@@ -70,7 +70,7 @@ class _Run(GeneratingProcess):
         return loss + self.model.cycle_weight * cycle + self.model.marginal_weight * marginal
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class SEZSL(GenerativeBaseline):
     """Synthesized examples: a conditional autoencoder generates features; a regressor must read descriptions back.
 

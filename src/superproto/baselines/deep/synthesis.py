@@ -67,7 +67,7 @@ class GeneratingProcess(Process):
         return self.data.candidates[labels]
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class GenerativeBaseline(DeepBaseline):
     """Base of the methods that classify by generated features: the scores are linear in the reduced row."""
 

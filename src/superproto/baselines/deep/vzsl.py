@@ -104,7 +104,7 @@ class _Run(Process):
         return {"layers": layers_of(self.encoder), "prior_mean": mean, "prior_log_variance": log_variance}
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class VZSL(DeepBaseline):
     """Variational zero-shot learning: a Gaussian prior for each class; a row gets the class of the nearest prior.
 
