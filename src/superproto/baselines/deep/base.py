@@ -17,6 +17,7 @@ from superproto.baselines.deep.training import FEWEST_CLASSES, Loop, Process, Tr
 from superproto.errors import UserError
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
+from superproto.samples.kernels import unit_rows
 
 # Features are scaled to [0, 1] between these quantiles: a few large values must not squeeze the rest.
 LOW, HIGH = 0.001, 0.999
@@ -117,6 +118,11 @@ def principal_components(centered: Array, n_components: int) -> tuple[Array, Arr
     # The sign of an eigenvector is free: the largest entry is made positive.
     signs = np.sign(basis[np.abs(basis).argmax(axis=0), np.arange(r)])
     return (basis * signs)[:, ::-1], np.maximum(variances[::-1], 0)
+
+
+def cosine_scores(rows: Array, classes: Array) -> Array:
+    """(N, C) cosines of rows with class vectors of length 1."""
+    return np.asarray(unit_rows(rows) @ classes.T.astype(rows.dtype))
 
 
 def scaled_descriptions(problem: Problem) -> Array:

@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from superproto.baselines.deep.networks import (
+    adam,
     apply_layers,
+    descend,
     draw,
     import_torch,
     kl_to_standard,
@@ -53,16 +55,14 @@ def _repeated(index: Any, size: int) -> Any:
 
 class _Run(GeneratingProcess):
     def __init__(self, model: CADAVAE, data: TrainingData) -> None:
-        super().__init__(data, model.batch_size, model.classifier, model.n_synthetic)
-        torch = import_torch()
+        super().__init__(model, data)
         k, r, hidden, latent = data.semantics.shape[1], data.rows.shape[1], model.n_hidden, model.n_latent
-        self.model, self.count = model, 0
+        self.count = 0
         self.encoder, self.describer = perceptron((r, hidden, 2 * latent)), perceptron((k, hidden, 2 * latent))
         self.decoder = perceptron((latent, hidden, r), nonnegative=model.n_components is None)
         self.reader = perceptron((latent, hidden, k))
         self.networks = (self.encoder, self.describer, self.decoder, self.reader)
-        weights = [values for network in self.networks for values in network.parameters()]
-        self.optimizer = torch.optim.Adam(weights, lr=model.learning_rate, amsgrad=True)
+        self.optimizer = adam(self.networks, model.learning_rate, amsgrad=True)
 
     def generate(self, descriptions: Any) -> Any:
         """Latent vectors of descriptions: the classifier learns in the latent space."""
@@ -80,9 +80,7 @@ class _Run(GeneratingProcess):
     def step(self) -> Any:
         self.count += 1
         loss = self._loss(self.count / self.model.max_iter)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
+        descend(self.optimizer, loss)
         return loss
 
     def _loss(self, share: float) -> Any:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from superproto.baselines.deep.base import DeepBaseline
-from superproto.baselines.deep.networks import apply_layers, import_torch, layers_of, perceptron
-from superproto.baselines.deep.training import Process, TrainingData
+from superproto.baselines.deep.base import DeepBaseline, cosine_scores
+from superproto.baselines.deep.networks import adam, apply_layers, descend, import_torch, layers_of, perceptron
+from superproto.baselines.deep.training import BatchProcess, TrainingData
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
@@ -28,29 +26,22 @@ def calibrated_loss(logits: Any, labels: Any, seen: Any, entropy_weight: float) 
     return loss - entropy_weight * (log_p.exp() * log_p).sum(dim=1).mean()
 
 
-class _Run(Process):
+class _Run(BatchProcess):
     def __init__(self, model: DCN, data: TrainingData) -> None:
-        torch = import_torch()
-        self.model = model
-        self.rows, self.labels = torch.from_numpy(data.rows), torch.from_numpy(data.labels)
-        self.semantics, self.seen = torch.from_numpy(data.semantics), torch.from_numpy(data.seen)
+        super().__init__(model, data)
+        self.seen = import_torch().from_numpy(data.seen)
         self.visual = perceptron((data.rows.shape[1], model.n_hidden, model.n_embedded))
         self.semantic = perceptron((data.semantics.shape[1], model.n_hidden, model.n_embedded))
         self.networks = (self.visual, self.semantic)
-        weights = [*self.visual.parameters(), *self.semantic.parameters()]
-        self.optimizer = torch.optim.Adam(weights, lr=model.learning_rate, weight_decay=model.weight_decay)
-        self.batch_size = min(model.batch_size, len(data.rows))
+        self.optimizer = adam(self.networks, model.learning_rate, weight_decay=model.weight_decay)
 
     def step(self) -> Any:
-        torch = import_torch()
-        index = torch.randint(len(self.rows), (self.batch_size,))
-        normalize = torch.nn.functional.normalize
-        cosines = normalize(self.visual(self.rows[index])) @ normalize(self.semantic(self.semantics)).T
+        rows, _, labels = self.batch()
+        normalize = import_torch().nn.functional.normalize
+        cosines = normalize(self.visual(rows)) @ normalize(self.semantic(self.semantics)).T
         logits = cosines / self.model.temperature
-        loss = calibrated_loss(logits, self.labels[index], self.seen, self.model.entropy_weight)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
+        loss = calibrated_loss(logits, labels, self.seen, self.model.entropy_weight)
+        descend(self.optimizer, loss)
         return loss
 
     def learned(self) -> dict[str, Any]:
@@ -111,5 +102,4 @@ class DCN(DeepBaseline):
         return _Run(self, data)
 
     def _score_features(self, learned: dict[str, Any], features: Array) -> Array:
-        embedded = unit_rows(apply_layers(learned["layers"], features))
-        return np.asarray(embedded @ learned["classes"].T.astype(features.dtype) / self.temperature)
+        return cosine_scores(apply_layers(learned["layers"], features), learned["classes"]) / self.temperature

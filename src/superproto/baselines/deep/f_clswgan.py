@@ -5,65 +5,44 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from superproto.baselines.deep.networks import (
-    JUDGE_STEPS,
-    critic_loss,
-    import_torch,
-    perceptron,
-    side_by_side,
-    train_softmax,
-)
-from superproto.baselines.deep.synthesis import GeneratingProcess, GenerativeBaseline
+from superproto.baselines.deep.networks import critic_loss, import_torch, perceptron, side_by_side
+from superproto.baselines.deep.synthesis import AdversarialProcess, GenerativeBaseline
 from superproto.baselines.deep.training import TrainingData
 
 # Noise has as many numbers as a description, at most so many.
 MOST_NOISE = 128
 
 
-def generator_loss(score: Any, logits: Any, targets: Any, classification_weight: float) -> Any:
+def judged_loss(score: Any, logits: Any, targets: Any, classification_weight: float) -> Any:
     """−E D(x̃, a) + β E −log p(y | x̃)."""
     entropy = import_torch().nn.functional.cross_entropy(logits, targets)
     return -score.mean() + classification_weight * entropy
 
 
-class _Run(GeneratingProcess):
+class _Run(AdversarialProcess):
     def __init__(self, model: FCLSWGAN, data: TrainingData) -> None:
-        super().__init__(data, model.batch_size, model.classifier, model.n_synthetic)
-        torch = import_torch()
+        super().__init__(model, data)
         k, r = data.semantics.shape[1], data.rows.shape[1]
-        self.model, self.n_noise = model, min(k, MOST_NOISE)
+        self.n_noise = min(k, MOST_NOISE)
         self.generator = perceptron((k + self.n_noise, model.n_hidden, r), nonnegative=model.n_components is None)
         self.critic = perceptron((r + k, model.n_hidden, 1))
-        self.networks = (self.generator, self.critic)
-        rates = {"lr": model.learning_rate, "betas": (0.5, 0.999)}
-        self.step_generator = torch.optim.Adam(self.generator.parameters(), **rates)
-        self.step_critic = torch.optim.Adam(self.critic.parameters(), **rates)
-        self.number = torch.from_numpy(np.cumsum(data.seen) - 1)
-        n_steps = min(JUDGE_STEPS, model.max_iter)
-        self.judge = train_softmax(self.rows, self.number[self.labels], int(data.seen.sum()), n_steps)
+        self.optimize([self.generator], [self.critic])
+        self.train_judge()
 
     def generate(self, descriptions: Any) -> Any:
         noise = import_torch().randn(len(descriptions), self.n_noise)
         return self.generator(side_by_side(descriptions, noise))
 
-    def step(self) -> Any:
-        for _ in range(self.model.n_critic):
-            real, descriptions, _ = self.batch()
-            fake = self.generate(descriptions).detach()
-            loss = critic_loss(self.critic, real, fake, descriptions, self.model.penalty_weight)
-            self.step_critic.zero_grad()
-            loss.backward()
-            self.step_critic.step()
+    def critics_loss(self) -> Any:
+        real, descriptions, _ = self.batch()
+        fake = self.generate(descriptions).detach()
+        return critic_loss(self.critic, real, fake, descriptions, self.model.penalty_weight)
+
+    def generator_loss(self) -> Any:
         _, descriptions, labels = self.batch()
         fake = self.generate(descriptions)
         score = self.critic(side_by_side(fake, descriptions))
-        made = generator_loss(score, self.judge(fake), self.number[labels], self.model.classification_weight)
-        self.step_generator.zero_grad()
-        made.backward()
-        self.step_generator.step()
-        return loss.detach() + made.detach()
+        return judged_loss(score, self.judge(fake), self.number[labels], self.model.classification_weight)
 
 
 @dataclass(eq=False, repr=False)

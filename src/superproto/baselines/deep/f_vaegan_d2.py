@@ -16,7 +16,7 @@ from superproto.baselines.deep.networks import (
     side_by_side,
 )
 from superproto.baselines.deep.se_zsl import autoencoder_loss
-from superproto.baselines.deep.synthesis import GeneratingProcess, GenerativeBaseline, fit_classifier
+from superproto.baselines.deep.synthesis import AdversarialProcess, GenerativeBaseline, fit_classifier
 from superproto.baselines.deep.training import TrainingData
 from superproto.samples.chunks import Array
 
@@ -40,23 +40,18 @@ def smoothed_shares(labels: Array, classes: Array) -> Array:
     return 0.5 / len(classes) + 0.5 * counts / max(counts.sum(), 1.0)
 
 
-class _Run(GeneratingProcess):
+class _Run(AdversarialProcess):
     def __init__(self, model: FVAEGAND2, data: TrainingData) -> None:
-        super().__init__(data, model.batch_size, model.classifier, model.n_synthetic)
+        super().__init__(model, data)
         torch = import_torch()
         k, r, latent = data.semantics.shape[1], data.rows.shape[1], model.n_latent
-        self.model, self.count = model, 0
+        self.count = 0
         self.pool, self.drawn = torch.from_numpy(data.pool), np.flatnonzero(data.candidates)
         self.shares = torch.full((len(self.drawn),), 1 / len(self.drawn))
         self.encoder = perceptron((r + k, model.n_hidden, 2 * latent))
         self.generator = perceptron((latent + k, model.n_hidden, r), nonnegative=model.n_components is None)
         self.critic, self.pool_critic = perceptron((r + k, model.n_hidden, 1)), perceptron((r, model.n_hidden, 1))
-        self.networks = (self.encoder, self.generator, self.critic, self.pool_critic)
-        rates = {"lr": model.learning_rate, "betas": (0.5, 0.999)}
-        makers = [*self.encoder.parameters(), *self.generator.parameters()]
-        self.step_generator = torch.optim.Adam(makers, **rates)
-        critics = [*self.critic.parameters(), *self.pool_critic.parameters()]
-        self.step_critic = torch.optim.Adam(critics, **rates)
+        self.optimize([self.encoder, self.generator], [self.critic, self.pool_critic])
 
     @property
     def has_pool(self) -> bool:
@@ -70,18 +65,9 @@ class _Run(GeneratingProcess):
         self.count += 1
         if self.has_pool and self.count % STEPS_BETWEEN_ESTIMATES == 0:
             self.shares = self._estimated_shares()
-        for _ in range(self.model.n_critic):
-            loss = self._critics_loss()
-            self.step_critic.zero_grad()
-            loss.backward()
-            self.step_critic.step()
-        made = self._generator_loss()
-        self.step_generator.zero_grad()
-        made.backward()
-        self.step_generator.step()
-        return loss.detach() + made.detach()
+        return super().step()
 
-    def _critics_loss(self) -> Any:
+    def critics_loss(self) -> Any:
         weight = self.model.penalty_weight
         real, descriptions, _ = self.batch()
         loss = critic_loss(self.critic, real, self.generate(descriptions).detach(), descriptions, weight)
@@ -90,7 +76,7 @@ class _Run(GeneratingProcess):
             loss = loss + critic_loss(self.pool_critic, unlabeled, fake, unlabeled[:, :0], weight)
         return loss
 
-    def _generator_loss(self) -> Any:
+    def generator_loss(self) -> Any:
         rows, descriptions, _ = self.batch()
         mean, log_variance = mean_and_log_variance(self.encoder, side_by_side(rows, descriptions))
         rebuilt = self.generator(side_by_side(draw(mean, log_variance), descriptions))

@@ -7,66 +7,46 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from superproto.baselines.deep.networks import (
-    JUDGE_STEPS,
-    critic_loss,
-    import_torch,
-    perceptron,
-    side_by_side,
-    train_softmax,
-)
-from superproto.baselines.deep.synthesis import GeneratingProcess, GenerativeBaseline
+from superproto.baselines.deep.f_clswgan import judged_loss
+from superproto.baselines.deep.networks import critic_loss, import_torch, perceptron, side_by_side
+from superproto.baselines.deep.se_zsl import regression_loss
+from superproto.baselines.deep.synthesis import AdversarialProcess, GenerativeBaseline
 from superproto.baselines.deep.training import TrainingData
 
 
 def augmented_loss(score: Any, logits: Any, targets: Any, descriptions: Any, found: Any, weights: Any) -> Any:
     """−E D(x̃, a) + w_1 E −log p(y|x̃) + w_2 E‖a − R(x̃)‖², weights = (w_1, w_2)."""
-    entropy = import_torch().nn.functional.cross_entropy(logits, targets)
-    return -score.mean() + weights[0] * entropy + weights[1] * ((descriptions - found) ** 2).sum(dim=1).mean()
+    return judged_loss(score, logits, targets, weights[0]) + weights[1] * regression_loss(descriptions, found)
 
 
-class _Run(GeneratingProcess):
+class _Run(AdversarialProcess):
     def __init__(self, model: GANZrl, data: TrainingData) -> None:
-        super().__init__(data, model.batch_size, model.classifier, model.n_synthetic)
-        torch = import_torch()
+        super().__init__(model, data)
         k, r = data.semantics.shape[1], data.rows.shape[1]
-        self.model = model
         self.generator = perceptron((k, model.n_hidden, r), nonnegative=model.n_components is None)
         self.critic = perceptron((r + k, model.n_hidden, 1))
         self.regressor = perceptron((r, model.n_hidden, k))
-        self.networks = (self.generator, self.critic, self.regressor)
-        rates = {"lr": model.learning_rate, "betas": (0.5, 0.999)}
-        self.step_generator = torch.optim.Adam(self.generator.parameters(), **rates)
-        self.step_critic = torch.optim.Adam([*self.critic.parameters(), *self.regressor.parameters()], **rates)
+        self.optimize([self.generator], [self.critic, self.regressor])
         # Noise is as long as `noise` times a typical description.
         self.deviation = model.noise * float(np.sqrt((data.semantics**2).mean()))
-        self.number = torch.from_numpy(np.cumsum(data.seen) - 1)
-        n_steps = min(JUDGE_STEPS, model.max_iter)
-        self.judge = train_softmax(self.rows, self.number[self.labels], int(data.seen.sum()), n_steps)
+        self.train_judge()
 
     def generate(self, descriptions: Any) -> Any:
         noise = self.deviation * import_torch().randn_like(descriptions)
         return self.generator(descriptions + noise)
 
-    def step(self) -> Any:
-        for _ in range(self.model.n_critic):
-            real, descriptions, _ = self.batch()
-            fake = self.generate(descriptions).detach()
-            loss = critic_loss(self.critic, real, fake, descriptions, self.model.penalty_weight)
-            loss = loss + ((descriptions - self.regressor(real)) ** 2).sum(dim=1).mean()
-            self.step_critic.zero_grad()
-            loss.backward()
-            self.step_critic.step()
+    def critics_loss(self) -> Any:
+        real, descriptions, _ = self.batch()
+        fake = self.generate(descriptions).detach()
+        loss = critic_loss(self.critic, real, fake, descriptions, self.model.penalty_weight)
+        return loss + regression_loss(descriptions, self.regressor(real))
+
+    def generator_loss(self) -> Any:
         _, descriptions, labels = self.batch()
         fake = self.generate(descriptions)
         score = self.critic(side_by_side(fake, descriptions))
         weights = (self.model.classification_weight, self.model.regression_weight)
-        logits, found = self.judge(fake), self.regressor(fake)
-        made = augmented_loss(score, logits, self.number[labels], descriptions, found, weights)
-        self.step_generator.zero_grad()
-        made.backward()
-        self.step_generator.step()
-        return loss.detach() + made.detach()
+        return augmented_loss(score, self.judge(fake), self.number[labels], descriptions, self.regressor(fake), weights)
 
 
 @dataclass(eq=False, repr=False)

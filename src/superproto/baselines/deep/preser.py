@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from superproto.baselines.deep.base import DeepBaseline
-from superproto.baselines.deep.networks import apply_layers, import_torch, layers_of, perceptron
-from superproto.baselines.deep.training import Process, TrainingData
+from superproto.baselines.deep.base import DeepBaseline, cosine_scores
+from superproto.baselines.deep.networks import adam, apply_layers, descend, import_torch, layers_of, perceptron
+from superproto.baselines.deep.training import BatchProcess, TrainingData
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
@@ -24,39 +22,29 @@ def relation_loss(cosines: Any, relations: Any, same: Any, threshold: float) -> 
     return torch.where(same, 1 - cosines, similar).mean()
 
 
-class _Run(Process):
+class _Run(BatchProcess):
     def __init__(self, model: PreseR, data: TrainingData) -> None:
-        torch = import_torch()
-        self.model = model
-        self.rows, self.labels = torch.from_numpy(data.rows), torch.from_numpy(data.labels)
-        self.semantics = torch.from_numpy(data.semantics)
-        unit = torch.nn.functional.normalize(self.semantics)
+        super().__init__(model, data)
+        unit = import_torch().nn.functional.normalize(self.semantics)
         self.relations = unit @ unit.T
         k, r = data.semantics.shape[1], data.rows.shape[1]
         self.encoder = perceptron((k, model.n_hidden, r))
         self.decoder = perceptron((r, model.n_hidden, k))
         self.networks = (self.encoder, self.decoder)
-        weights = [*self.encoder.parameters(), *self.decoder.parameters()]
-        self.optimizer = torch.optim.Adam(weights, lr=model.learning_rate, weight_decay=model.weight_decay)
-        self.batch_size = min(model.batch_size, len(data.rows))
+        self.optimizer = adam(self.networks, model.learning_rate, weight_decay=model.weight_decay)
 
     def step(self) -> Any:
-        torch = import_torch()
-        index = torch.randint(len(self.rows), (self.batch_size,))
-        rows, labels = self.rows[index], self.labels[index]
-        descriptions = self.semantics[labels]
+        rows, descriptions, labels = self.batch()
         embedded = self.encoder(descriptions)
         loss = ((embedded - rows) ** 2).mean()
-        normalize = torch.nn.functional.normalize
+        normalize = import_torch().nn.functional.normalize
         relations = self.relations[labels][:, labels]
         cosines = normalize(embedded) @ normalize(rows).T
         same = labels[:, None] == labels
         loss = loss + self.model.relation_weight * relation_loss(cosines, relations, same, self.model.threshold)
         rebuilt = self.decoder(embedded)
         loss = loss + self.model.reconstruction_weight * ((rebuilt - descriptions) ** 2).sum(dim=1).mean()
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
+        descend(self.optimizer, loss)
         return loss
 
     def learned(self) -> dict[str, Any]:
@@ -119,4 +107,4 @@ class PreseR(DeepBaseline):
         return _Run(self, data)
 
     def _score_features(self, learned: dict[str, Any], features: Array) -> Array:
-        return np.asarray(unit_rows(features.copy()) @ learned["classes"].T.astype(features.dtype))
+        return cosine_scores(features, learned["classes"])

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from superproto.baselines.deep.base import DeepBaseline
-from superproto.baselines.deep.networks import apply_layers, import_torch, layers_of, perceptron
-from superproto.baselines.deep.training import Process, TrainingData
+from superproto.baselines.deep.base import DeepBaseline, cosine_scores
+from superproto.baselines.deep.networks import adam, apply_layers, descend, import_torch, layers_of, perceptron
+from superproto.baselines.deep.training import BatchProcess, TrainingData
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
@@ -19,30 +17,24 @@ def bias_loss(logits: Any, unseen: Any) -> Any:
     return -(logits[:, unseen].logsumexp(dim=1) - logits.logsumexp(dim=1)).mean()
 
 
-class _Run(Process):
+class _Run(BatchProcess):
     def __init__(self, model: QFSL, data: TrainingData) -> None:
+        super().__init__(model, data)
         torch = import_torch()
-        self.model = model
-        self.rows, self.labels = torch.from_numpy(data.rows), torch.from_numpy(data.labels)
         self.pool, self.unseen = torch.from_numpy(data.pool), torch.from_numpy(data.unseen)
-        self.classes = torch.from_numpy(unit_rows(data.semantics.copy()))
+        self.classes = torch.from_numpy(unit_rows(data.semantics))
         self.visual = perceptron((data.rows.shape[1], model.n_hidden, data.semantics.shape[1]))
         self.networks = (self.visual,)
-        self.optimizer = torch.optim.Adam(
-            self.visual.parameters(), lr=model.learning_rate, weight_decay=model.weight_decay
-        )
+        self.optimizer = adam(self.networks, model.learning_rate, weight_decay=model.weight_decay)
 
     def step(self) -> Any:
         torch = import_torch()
-        index = torch.randint(len(self.rows), (min(self.model.batch_size, len(self.rows)),))
-        logits = self._logits(self.rows[index])
-        loss = torch.nn.functional.cross_entropy(logits, self.labels[index])
+        rows, _, labels = self.batch()
+        loss = torch.nn.functional.cross_entropy(self._logits(rows), labels)
         if len(self.pool) and self.model.bias_weight and bool(self.unseen.any()):
             index = torch.randint(len(self.pool), (min(self.model.batch_size, len(self.pool)),))
             loss = loss + self.model.bias_weight * bias_loss(self._logits(self.pool[index]), self.unseen)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
+        descend(self.optimizer, loss)
         return loss
 
     def _logits(self, rows: Any) -> Any:
@@ -111,5 +103,4 @@ class QFSL(DeepBaseline):
         return _Run(self, data)
 
     def _score_features(self, learned: dict[str, Any], features: Array) -> Array:
-        embedded = unit_rows(apply_layers(learned["layers"], features))
-        return np.asarray(embedded @ learned["classes"].T.astype(features.dtype) / self.temperature)
+        return cosine_scores(apply_layers(learned["layers"], features), learned["classes"]) / self.temperature

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from superproto.baselines.deep.networks import (
+    adam,
+    descend,
     draw,
     import_torch,
     kl_to_standard,
@@ -29,17 +31,14 @@ def regression_loss(descriptions: Any, found: Any) -> Any:
 
 class _Run(GeneratingProcess):
     def __init__(self, model: SEZSL, data: TrainingData) -> None:
-        super().__init__(data, model.batch_size, model.classifier, model.n_synthetic)
-        torch = import_torch()
+        super().__init__(model, data)
         k, r, latent = data.semantics.shape[1], data.rows.shape[1], model.n_latent
-        self.model = model
         self.encoder = perceptron((r, model.n_hidden, 2 * latent))
         self.decoder = perceptron((latent + k, model.n_hidden, r), nonnegative=model.n_components is None)
         self.regressor = perceptron((r, model.n_hidden, k))
         self.networks = (self.encoder, self.decoder, self.regressor)
-        rate = model.learning_rate
-        self.step_regressor = torch.optim.Adam(self.regressor.parameters(), lr=rate)
-        self.step_vae = torch.optim.Adam([*self.encoder.parameters(), *self.decoder.parameters()], lr=rate)
+        self.step_regressor = adam([self.regressor], model.learning_rate)
+        self.step_vae = adam([self.encoder, self.decoder], model.learning_rate)
 
     def generate(self, descriptions: Any) -> Any:
         noise = import_torch().randn(len(descriptions), self.model.n_latent)
@@ -50,13 +49,9 @@ class _Run(GeneratingProcess):
         made = self.generate(descriptions).detach()
         read = regression_loss(descriptions, self.regressor(rows))
         read = read + self.model.feedback_weight * regression_loss(descriptions, self.regressor(made))
-        self.step_regressor.zero_grad()
-        read.backward()
-        self.step_regressor.step()
+        descend(self.step_regressor, read)
         loss = self._vae_loss(rows, descriptions)
-        self.step_vae.zero_grad()
-        loss.backward()
-        self.step_vae.step()
+        descend(self.step_vae, loss)
         return loss.detach() + read.detach()
 
     def _vae_loss(self, rows: Any, descriptions: Any) -> Any:

@@ -9,14 +9,16 @@ import numpy as np
 
 from superproto.baselines.deep.base import DeepBaseline
 from superproto.baselines.deep.networks import (
+    adam,
     apply_layers,
+    descend,
     draw,
     import_torch,
     layers_of,
     mean_and_log_variance,
     perceptron,
 )
-from superproto.baselines.deep.training import Process, TrainingData
+from superproto.baselines.deep.training import BatchProcess, TrainingData
 from superproto.samples.chunks import Array
 
 # Log-variances are kept within this, in training and in answers.
@@ -46,37 +48,32 @@ def sharpened(probabilities: Any) -> Any:
     return targets / targets.sum(dim=1, keepdim=True).clamp(min=1e-12)
 
 
-class _Run(Process):
+class _Run(BatchProcess):
     def __init__(self, model: VZSL, data: TrainingData) -> None:
+        super().__init__(model, data)
         torch = import_torch()
-        self.model, self.count = model, 0
-        self.rows, self.pool = torch.from_numpy(data.rows), torch.from_numpy(data.pool)
-        self.labels = torch.from_numpy((np.cumsum(data.seen) - 1)[data.labels])
-        self.semantics = torch.from_numpy(data.semantics)
+        self.count, self.pool = 0, torch.from_numpy(data.pool)
+        self.number = torch.from_numpy(np.cumsum(data.seen) - 1)
         self.seen, self.candidates = torch.from_numpy(data.seen), torch.from_numpy(data.candidates)
         k, r, latent = data.semantics.shape[1], data.rows.shape[1], model.n_latent
         self.encoder = perceptron((r, model.n_hidden, 2 * latent))
         self.decoder = perceptron((latent, model.n_hidden, r), nonnegative=model.n_components is None)
         self.prior = perceptron((k, 2 * latent))
         self.networks = (self.encoder, self.decoder, self.prior)
-        weights = [values for network in self.networks for values in network.parameters()]
-        self.optimizer = torch.optim.Adam(weights, lr=model.learning_rate, weight_decay=model.weight_decay)
+        self.optimizer = adam(self.networks, model.learning_rate, weight_decay=model.weight_decay)
 
     def step(self) -> Any:
-        torch = import_torch()
         self.count += 1
-        index = torch.randint(len(self.rows), (min(self.model.batch_size, len(self.rows)),))
-        rows, labels = self.rows[index], self.labels[index]
+        rows, _, labels = self.batch()
+        columns = self.number[labels]
         mean, log_variance = mean_and_log_variance(self.encoder, rows)
         divergences = kl_to_priors(mean, log_variance, *self._priors(self.seen))
-        own = divergences.gather(1, labels[:, None]).mean()
+        own = divergences.gather(1, columns[:, None]).mean()
         loss = self.model.bound_weight * (self._rebuilding(rows, mean, log_variance) + own)
-        loss = loss + margin_loss(divergences, labels)
+        loss = loss + margin_loss(divergences, columns)
         if len(self.pool) and self.model.pool_weight and self.count > self.model.warm_up:
             loss = loss + self.model.pool_weight * self._pool_loss()
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
+        descend(self.optimizer, loss)
         return loss
 
     def _priors(self, chosen: Any) -> tuple[Any, Any]:
