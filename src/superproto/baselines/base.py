@@ -22,11 +22,23 @@ _NARROW = 0.03
 
 @dataclass(eq=False, repr=False)
 class Baseline(ZeroShotEstimator):
-    """Base of all baselines. Subclasses take ``candidates``, ``whiten``, ``random_state`` and ``seen_bias``.
+    """Base of all baselines: checks of parameters, preparation of features, calibrated stacking.
 
-    ``seen_bias`` is calibrated stacking (Chao et al., ECCV 2016): it is subtracted from the scores of the seen classes
-    when seen and unseen classes compete. It is in the units of the method's own scores, so choose it on validation
-    classes.
+    Parameters are fields of a dataclass. A method adds its own; the four below are common to all.
+
+    Parameters
+    ----------
+    candidates : {"unseen", "all"} or list of classes, default="unseen"
+        Classes that an unlabeled sample may receive. "all" is generalized zero-shot recognition.
+    whiten : bool or float, default=False
+        Whiten the features by the within-class covariance of the labeled samples. A number is the shrinkage of the
+        covariance.
+    random_state : int or None, default=None
+        Seed of what the method draws at random.
+    seen_bias : float, default=0.0
+        Calibrated stacking (Chao et al., ECCV 2016): subtracted from the scores of seen classes when seen and unseen
+        classes compete. Larger: more samples go to unseen classes. It is in the units of the method's own scores, so
+        choose it on validation classes.
     """
 
     # Whether the method is defined on features as they are: `superproto compare` whitens for the others.
@@ -120,9 +132,9 @@ def _spread(rows: Array) -> float:
 
 
 class LinearBaseline(Baseline):
-    """A method whose scores are linear in the prepared row: ``x · w_c + b_c``, one w and b for each class.
+    """Base of methods whose scores are linear in the prepared sample: ``x · w_c + b_c`` for class c.
 
-    Prepared rows have length 1, so the cosine with unit prototypes is of this form too.
+    Prepared samples have length 1, so the cosine with unit prototypes has this form too.
     """
 
     classifiers_: Array

@@ -1,4 +1,4 @@
-"""Bilinear maps between features and descriptions in closed form: ESZSL and SAE."""
+"""FIT: ESZSL, a bilinear score with a ridge on features and descriptions, in closed form."""
 
 from __future__ import annotations
 
@@ -28,26 +28,36 @@ def two_sided_ridge(X_gram: Array, sums: Array, A: Array, gamma: float, lam: flo
 class ESZSL(LinearBaseline):
     """Embarrassingly simple zero-shot learning: a bilinear score learned by a ridge on both sides.
 
-    ``min_W ||X W Aᵀ − Y||² + γ ||W Aᵀ||² + λ ||X W||² + γλ ||W||²``, solved by ``W = (XᵀX + γI)⁻¹ XᵀYA (AᵀA + λI)⁻¹``;
-    the score of class c is ``xᵀ W a_c``.
-
-    Left open in the paper: the range of Y (written as −1/1, coded by the authors as 0/1: 0/1 here) and the scale of the
-    weights. Here descriptions have length 1 and both weights are in units of the mean eigenvalue of their Gram matrix,
-    so that one default serves packs of any size; the authors' γ is ``gamma * N / d``, their λ ``lam * m / k``.
-
-    Reference: Romera-Paredes and Torr, "An embarrassingly simple approach to zero-shot learning", ICML 2015. Published
-    (ResNet-101, proposed split, Xian et al. 2019): CUB 53.9, AWA1 58.2, SUN 54.5, aPY 38.3. The MIT-licensed code of
-    github.com/mvp18/Popular-ZSL-Algorithms gave 57.8 / 55.9 % (unit / whitened features) on CUB with EfficientNet-Lite0
-    and 53.7 / 48.1 % on Flowers; run beside this class with equal weights, it gives the same labels.
+    The problem ``min_W ‖X W Aᵀ − Y‖² + γ ‖W Aᵀ‖² + λ ‖X W‖² + γλ ‖W‖²`` has the solution ``W = (XᵀX + γI)⁻¹ XᵀYA (AᵀA +
+    λI)⁻¹``. The score of class c is ``xᵀ W a_c``.
 
     Parameters
     ----------
     gamma : float, default=1.0
-        Ridge on the features. Grows: smoother in the features, closer to comparing with class means.
+        Ridge on the features. Larger: smoother in the features, closer to comparing with class means.
     lam : float, default=1.0
-        Ridge on the descriptions. Grows: smoother in the descriptions, closer to comparing descriptions themselves.
+        Ridge on the descriptions. Larger: smoother in the descriptions, closer to comparing the descriptions
+        themselves.
     candidates, whiten, random_state, seen_bias
-        As in every method; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
+
+    Attributes
+    ----------
+    classifiers_ : array of shape (C, d)
+        ``W a_c`` of each class.
+
+    Notes
+    -----
+    The paper writes Y as −1 and 1; the authors' code has 0 and 1, as here. Descriptions have length 1. Both ridges are
+    in units of the mean eigenvalue of their Gram matrix, so one default serves data sets of any size. The authors' γ is
+    ``gamma * N / d``, their λ is ``lam * m / k``.
+
+    The MIT-licensed code of github.com/mvp18/Popular-ZSL-Algorithms gives the same labels with equal weights. Published
+    (ResNet-101, proposed split, Xian et al. 2019): CUB 53.9, AWA1 58.2, SUN 54.5, aPY 38.3.
+
+    References
+    ----------
+    Romera-Paredes and Torr, "An embarrassingly simple approach to zero-shot learning", ICML 2015.
     """
 
     method_key = "eszsl"

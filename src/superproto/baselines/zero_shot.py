@@ -1,4 +1,4 @@
-"""The plain zero-shot rule of image and text embeddings: the most similar text."""
+"""FIT: the zero-shot rule of image and text embeddings: the class of the most similar text."""
 
 from __future__ import annotations
 
@@ -13,25 +13,27 @@ from superproto.samples.chunks import Array
 
 @dataclass(eq=False, repr=False)
 class ZeroShot(LinearBaseline):
-    """Zero-shot classification with text embeddings: each sample gets the class of the most similar text.
+    """Zero-shot classification by texts: each sample receives the class of the most similar text embedding.
 
-    ``argmax_j cos(x, t_j)``, with probabilities ``softmax_j(logit_scale · cos(x, t_j))``. Nothing is learned from
-    labeled or unlabeled samples. Where descriptions do not live in the space of the features, class vectors are class
-    means of seen classes and kernel ridge predictions for unseen ones.
-
-    Reference: Radford et al., "Learning transferable visual models from natural language supervision", ICML 2021.
+    The class is ``argmax_j cos(x, t_j)``, with probabilities ``softmax_j(logit_scale · cos(x, t_j))``. Nothing is
+    learned from samples. Where descriptions do not lie in the space of the features, class means and kernel ridge
+    predictions replace the texts.
 
     Parameters
     ----------
-    logit_scale : float, default=100
-        Inverse temperature of the probabilities; 100 is that of CLIP. Grows: more confident.
+    logit_scale : float, default=100.0
+        Inverse temperature of the probabilities; 100 is that of CLIP. Larger: more confident.
     candidates, whiten, random_state, seen_bias
-        As for every baseline; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
 
     Attributes
     ----------
     classifiers_ : array of shape (C, d)
         The texts or predicted prototypes, at length 1.
+
+    References
+    ----------
+    Radford, Kim, Hallacy et al., "Learning transferable visual models from natural language supervision", ICML 2021.
     """
 
     method_key = "zero-shot"

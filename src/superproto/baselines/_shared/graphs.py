@@ -196,7 +196,7 @@ def spread_predictions(embedded: Array, scores: Array, n_neighbors: int, alpha: 
 
 @dataclass(eq=False, repr=False)
 class CommonSpacePropagation(PoolMemory):
-    """Rows and classes are embedded in one space; the pool's nearest classes are spread over its graph there."""
+    """Samples and classes are embedded in one space, where labels spread over the graph of unlabeled samples."""
 
     n_neighbors: int = 10
     alpha: float = 0.9

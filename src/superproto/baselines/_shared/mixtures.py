@@ -53,7 +53,7 @@ def mixture_objective(z: Array, density: Array, zero_shot: Array, graph: sparse.
 
 @dataclass(eq=False, repr=False)
 class AnchoredMixture(PoolMemory):
-    """The loop that both methods share; :meth:`_first` and :meth:`_refit` say what holds the Gaussians."""
+    """The loop that TransCLIP and StatA share; :meth:`_first` and :meth:`_refit` say what holds the Gaussians."""
 
     n_neighbors: int = 3
     logit_scale: float = 30.0

@@ -59,7 +59,7 @@ def _learn_coordinates(X: Array, A_seen: Array) -> _Coordinates:
 
 @dataclass(eq=False, repr=False)
 class Ranking(LinearBaseline):
-    """Mini-batch SGD with averaged iterates on a ranking loss."""
+    """Base of the bilinear rankers: mini-batch SGD with averaged iterates on a ranking loss."""
 
     margin: float = 1.0
     learning_rate: float = 1.0

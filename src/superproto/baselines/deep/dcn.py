@@ -51,39 +51,48 @@ class _Run(BatchProcess):
 
 @dataclass(eq=False, repr=False)
 class DCN(DeepBaseline):
-    """Deep calibration network: features and descriptions meet in a common space, calibrated on unseen classes.
+    """Deep calibration network: features and descriptions in a common space, calibrated on unseen classes.
 
-    ``min CE(softmax over seen classes of cos(f(x), g(a_c)) / T) + λ H(softmax over unseen classes)``: f and g are
-    networks with one hidden layer. The entropy makes seen rows choose clearly among unseen classes.
-
-    The paper fine-tunes the image network and uses SGD; features are given here, and Adam trains.
-
-    Reference: Liu, Long, Wang and Jordan, "Generalized zero-shot learning with deep calibration network", NeurIPS 2018.
-    Published (ResNet-101, proposed split): aPY 43.6, AWA1 65.2, SUN 61.8, CUB 56.2.
+    It minimizes ``CE(softmax over seen classes of cos(f(x), g(a_c)) / T) + λ H(softmax over unseen classes)``. f and g
+    are networks with one hidden layer. The entropy H makes a seen sample resemble one unseen class clearly.
 
     Parameters
     ----------
     temperature : float, default=0.2
-        T. Grows: classes are told apart less sharply.
+        T. Larger: classes are separated less sharply.
     entropy_weight : float, default=0.1
-        λ, weight of the entropy over the unseen classes.
+        λ. Larger: seen samples choose more clearly among unseen classes.
     learning_rate : float, default=0.0002
-        Step of Adam.
+        Step of Adam. Larger: learns faster, until training diverges.
     weight_decay : float, default=0.0001
-        Ridge on all weights.
-    n_hidden, n_embedded : int, default=512
-        Units of the hidden layers, and dimension of the common space.
-    batch_size, n_components, max_iter, max_seconds, early_stopping, verbose
-        As in :class:`superproto.baselines.deep.f_clswgan.FCLSWGAN`.
+        Ridge on all weights. Larger: smoother networks.
+    n_embedded : int, default=512
+        Dimension of the common space. Larger: more flexible and slower.
+    max_iter : int, default=360
+        Largest number of steps. Larger: slower; early stopping chooses among more.
+    n_hidden, batch_size, n_components, max_seconds, early_stopping, verbose
+        Common to the deep methods; see :class:`~superproto.baselines.deep.base.DeepBaseline`.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; ``random_state`` draws weights and batches.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` draws weights and
+        batches.
 
     Attributes
     ----------
     learned_ : dict
         Layers of f, and (C, n_embedded) the unit vectors g(a_c).
-    n_iter_, validation_scores_
-        Steps of the last training run; step and accuracy on held-out seen classes.
+    n_iter_ : int
+        Steps of the last training run.
+    validation_scores_ : array of shape (n, 2)
+        Step, and accuracy on held-out seen classes.
+
+    Notes
+    -----
+    The paper fine-tunes the image network and uses SGD. Features are given here, and Adam trains. Published
+    (ResNet-101, proposed split): aPY 43.6, AWA1 65.2, SUN 61.8, CUB 56.2.
+
+    References
+    ----------
+    Liu, Long, Wang and Jordan, "Generalized zero-shot learning with deep calibration network", NeurIPS 2018.
     """
 
     method_key = "dcn"

@@ -47,49 +47,31 @@ class _Run(AdversarialProcess):
 
 @dataclass(eq=False, repr=False)
 class FCLSWGAN(GenerativeBaseline):
-    """Feature-generating Wasserstein GAN: features of unseen classes are generated from descriptions and classified.
+    """Feature-generating Wasserstein GAN (f-CLSWGAN): a classifier learns from features generated for unseen classes.
 
-    The critic maximizes ``E D(x, a) − E D(x̃, a) − λ E (‖∇D(x̂, a)‖ − 1)²``, x̃ = G(z, a). The generator minimizes
-    ``−E D(x̃, a) + β CE(x̃)`` with the softmax of the real seen rows. A classifier then learns from the real rows of
-    seen classes and ``n_synthetic`` generated ones of each unseen class.
-
-    The paper has 4,096 hidden units, features of 2,048 numbers, five critic steps, a learning rate of 1e-4, β = 0.01
-    and a softmax that learns from the generated features. The defaults here are for two CPU cores: principal
-    components, fewer hidden units, two critic steps, a larger rate, and β = 1, with which fewer steps are enough.
-
-    Reference: Xian, Lorenz, Schiele and Akata, "Feature generating networks for zero-shot learning", CVPR 2018.
-    Published (ResNet-101, proposed split): AWA1 69.9, SUN 62.1, CUB 61.5.
+    The critic maximizes ``E D(x, a) − E D(x̃, a) − λ E (‖∇D(x̂, a)‖ − 1)²`` with generated features x̃ = G(z, a). The
+    generator minimizes ``−E D(x̃, a) + β CE(x̃)``, where a softmax of the real seen samples gives the cross entropy. A
+    classifier then learns from real samples of seen classes and ``n_synthetic`` generated ones of each unseen class.
 
     Parameters
     ----------
-    learning_rate : float, default=0.001
-        Step of Adam. Grows: learns faster, until training diverges.
     n_hidden : int, default=256
-        Units of the hidden layer of generator and critic.
+        Units of the hidden layer of generator and critic. Larger: more flexible and slower.
     n_critic : int, default=2
-        Steps of the critic for one of the generator.
+        Steps of the critic for one of the generator. Larger: a better critic, slower.
     penalty_weight : float, default=10.0
-        λ, weight of the gradient penalty.
+        λ, weight of the gradient penalty. Larger: a smoother critic.
     classification_weight : float, default=1.0
-        β. Grows: generated features are more typical of their class.
-    classifier : {"softmax", "nearest-mean"}, default="softmax"
-        What learns from the generated features.
-    n_synthetic : int, default=200
-        Generated rows of an unseen class.
-    batch_size : int, default=64
-        Rows of a step.
-    n_components : int or None, default=256
-        Principal components that replace the features; None: all features, each scaled to [0, 1].
+        β. Larger: generated features are more typical of their class.
     max_iter : int, default=1800
-        Largest number of steps.
-    max_seconds : float or None, default=None
-        Largest time. Where it ends a training run, another machine may give other answers.
-    early_stopping : bool, default=True
-        Choose the number of steps on held-out seen classes; without, it is ``max_iter``.
-    verbose : bool, default=False
-        Report progress on standard error.
+        Largest number of steps. Larger: slower; early stopping chooses among more.
+    learning_rate, batch_size, n_components, max_seconds, early_stopping, verbose
+        Common to the deep methods; see :class:`~superproto.baselines.deep.base.DeepBaseline`.
+    classifier, n_synthetic
+        Common to the generative methods; see :class:`~superproto.baselines.deep.synthesis.GenerativeBaseline`.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; ``random_state`` draws weights, batches and noise.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` draws weights,
+        batches and noise.
 
     Attributes
     ----------
@@ -99,6 +81,16 @@ class FCLSWGAN(GenerativeBaseline):
         Steps of the last training run.
     validation_scores_ : array of shape (n, 2)
         Step, and accuracy on held-out seen classes.
+
+    Notes
+    -----
+    The paper has 4,096 hidden units, 2,048 features, five critic steps, a learning rate of 1e-4 and β = 0.01. The
+    defaults here are for two CPU cores: principal components, fewer units, two critic steps and a larger rate. With β =
+    1 fewer steps are enough. Published (ResNet-101, proposed split): AWA1 69.9, SUN 62.1, CUB 61.5.
+
+    References
+    ----------
+    Xian, Lorenz, Schiele and Akata, "Feature generating networks for zero-shot learning", CVPR 2018.
     """
 
     method_key = "f-clswgan"

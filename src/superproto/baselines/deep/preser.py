@@ -53,43 +53,50 @@ class _Run(BatchProcess):
 
 @dataclass(eq=False, repr=False)
 class PreseR(DeepBaseline):
-    """Preserving semantic relations: descriptions are mapped to features, and classes keep their likeness there.
+    """Preserving semantic relations: descriptions are mapped to features, and classes keep their similarities there.
 
-    ``min E‖x − f(a)‖² / r + λ_1 relations + λ_2 E‖a − g(f(a))‖²``: f maps descriptions to features, g back. Relations:
-    the cosine of f(a_i) with a row of class j is to be 1 for the same class, at least δ_ij for a similar class
-    (δ_ij ≥ τ) and at most δ_ij for any other, δ_ij the cosine of the descriptions. A row gets the class with the most
-    similar f(a).
-
-    The paper draws pairs of each kind; here all pairs of a batch count. Descriptions are centered before δ is taken.
-
-    Reference: Annadani and Biswas, "Preserving semantic relations for zero-shot learning", CVPR 2018. Published
-    (ResNet-101, proposed split): aPY 38.4, SUN 61.4, CUB 56.0.
+    It minimizes ``E‖x − f(a)‖² / r + λ_1 relations + λ_2 E‖a − g(f(a))‖²`` with networks f and g. Relations compare the
+    cosine of f(a_i) and a sample of class j with the cosine δ_ij of the descriptions. It should be 1 for the same
+    class, at least δ_ij for similar classes (δ_ij ≥ τ), at most δ_ij for others. A sample receives the class of the
+    most similar f(a).
 
     Parameters
     ----------
     relation_weight : float, default=1.0
-        λ_1. Grows: relations between classes count more than the place of each class.
+        λ_1. Larger: relations between classes count more than the place of each class.
     reconstruction_weight : float, default=0.1
-        λ_2, weight of the way back to the description.
+        λ_2. Larger: f(a) keeps more of the description.
     threshold : float, default=0.0
-        τ: from which cosine two classes are similar.
-    learning_rate : float, default=0.001
-        Step of Adam.
+        τ, the cosine from which two classes are similar. Larger: fewer similar classes.
     weight_decay : float, default=0.0001
-        Ridge on all weights.
+        Ridge on all weights. Larger: smoother networks.
     n_hidden : int, default=1024
-        Units of the hidden layers.
-    batch_size, n_components, max_iter, max_seconds, early_stopping, verbose
-        As in :class:`superproto.baselines.deep.f_clswgan.FCLSWGAN`.
+        Units of the hidden layers. Larger: more flexible and slower.
+    max_iter : int, default=600
+        Largest number of steps. Larger: slower; early stopping chooses among more.
+    learning_rate, batch_size, n_components, max_seconds, early_stopping, verbose
+        Common to the deep methods; see :class:`~superproto.baselines.deep.base.DeepBaseline`.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; ``random_state`` draws weights and batches.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` draws weights and
+        batches.
 
     Attributes
     ----------
     learned_ : dict
         (C, r) the unit vectors f(a_c).
-    n_iter_, validation_scores_
-        Steps of the last training run; step and accuracy on held-out seen classes.
+    n_iter_ : int
+        Steps of the last training run.
+    validation_scores_ : array of shape (n, 2)
+        Step, and accuracy on held-out seen classes.
+
+    Notes
+    -----
+    The paper draws pairs of each kind; here all pairs of a batch count. Descriptions are centered before δ is taken.
+    Published (ResNet-101, proposed split): aPY 38.4, SUN 61.4, CUB 56.0.
+
+    References
+    ----------
+    Annadani and Biswas, "Preserving semantic relations for zero-shot learning", CVPR 2018.
     """
 
     method_key = "preser"

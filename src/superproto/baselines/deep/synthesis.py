@@ -95,7 +95,17 @@ class AdversarialProcess(GeneratingProcess):
 
 @dataclass(eq=False, repr=False)
 class GenerativeBaseline(DeepBaseline):
-    """Base of the methods that classify by generated features: the scores are linear in the reduced row."""
+    """Base of the methods that classify by generated features: the scores are linear in the reduced sample.
+
+    Parameters
+    ----------
+    classifier : {"softmax", "nearest-mean"}, default="softmax"
+        What learns from the generated features.
+    n_synthetic : int, default=200
+        Generated samples of an unseen class. Larger: a steadier classifier, slower.
+    batch_size : int, default=64
+        Samples of a step.
+    """
 
     _positive: ClassVar[tuple[str, ...]] = (*DeepBaseline._positive, "n_synthetic")
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"classifier": CLASSIFIERS}
