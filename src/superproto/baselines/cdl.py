@@ -22,8 +22,8 @@ class CDL(Baseline):
 
     It minimizes ``‖X_s − C_s P_s‖² + α ‖P_s − Z D_v‖² + β ‖A_s − Z D_c‖²`` with rows of D_v and D_c in the unit ball.
     Each block is solved exactly: ``p_j = (sums_j + α z_j D_v) / (counts_j + α)``, Z in closed form, the dictionaries
-    row by row. An unseen class has the code ``z_u = argmin ‖a_u − z D_c‖² + code_ridge ‖z‖²`` and the prototype ``z_u
-    D_v``.
+    row by row. An unseen class has the code ``z_u = argmin ‖a_u − z D_c‖² + code_ridge ‖z‖²`` and the prototype
+    ``z_u D_v``.
 
     Parameters
     ----------

@@ -21,8 +21,8 @@ class ConSE(Baseline):
     """Convex combination of semantic embeddings: the mean description of the most probable seen classes.
 
     A sample is at ``f(x) = Σ_t p(y_t | x) a_{y_t} / Σ_t p(y_t | x)``, a sum over the ``n_top`` most probable seen
-    classes. The probabilities are those of a multinomial logistic regression. The score of class c is ``cos(f(x),
-    a_c)``.
+    classes. The probabilities are those of a multinomial logistic regression. The score of class c is
+    ``cos(f(x), a_c)``.
 
     Parameters
     ----------

@@ -46,8 +46,9 @@ class EMDirichlet(Baseline):
     """EM-Dirichlet: one Dirichlet distribution for each class on the softmax vectors of unlabeled samples.
 
     It minimizes ``− Σ_ik z_ik log Dir(u_i; α_k) + Σ z log z − balance · N Σ_k π_k log π_k``. u is the softmax of
-    ``logit_scale`` times the cosines with the class vectors, and π_k the mean of z_k. Assignments ``z ∝ exp(log Dir +
-    balance · log π)`` alternate with Minka's fixed point for α. z starts at u, so component k is class k.
+    ``logit_scale`` times the cosines with the class vectors, and π_k the mean of z_k. Assignments
+    ``z ∝ exp(log Dir + balance · log π)`` alternate with Minka's fixed point for α. z starts at u, so component k is
+    class k.
 
     Parameters
     ----------

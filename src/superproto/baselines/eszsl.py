@@ -28,8 +28,8 @@ def two_sided_ridge(X_gram: Array, sums: Array, A: Array, gamma: float, lam: flo
 class ESZSL(LinearBaseline):
     """Embarrassingly simple zero-shot learning: a bilinear score learned by a ridge on both sides.
 
-    The problem ``min_W ‖X W Aᵀ − Y‖² + γ ‖W Aᵀ‖² + λ ‖X W‖² + γλ ‖W‖²`` has the solution ``W = (XᵀX + γI)⁻¹ XᵀYA (AᵀA +
-    λI)⁻¹``. The score of class c is ``xᵀ W a_c``.
+    The problem ``min_W ‖X W Aᵀ − Y‖² + γ ‖W Aᵀ‖² + λ ‖X W‖² + γλ ‖W‖²`` has the solution
+    ``W = (XᵀX + γI)⁻¹ XᵀYA (AᵀA + λI)⁻¹``. The score of class c is ``xᵀ W a_c``.
 
     Parameters
     ----------

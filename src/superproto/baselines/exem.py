@@ -25,8 +25,8 @@ from superproto.samples.chunks import Array
 class EXEM(Baseline):
     """Predicted visual exemplars: support vector regression from descriptions to class means of principal components.
 
-    One ν-SVR for each principal component predicts the exemplar of an unseen class. Its kernel is ``exp(−‖a − a'‖² /
-    (width · median))``. A sample receives the class of the nearest exemplar.
+    One ν-SVR for each principal component predicts the exemplar of an unseen class. Its kernel is
+    ``exp(−‖a − a'‖² / (width · median))``. A sample receives the class of the nearest exemplar.
 
     Parameters
     ----------

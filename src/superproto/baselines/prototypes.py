@@ -17,8 +17,8 @@ class Prototypes(LinearBaseline):
     """Nearest prototype by cosine: class means for seen classes, kernel ridge from descriptions for unseen ones.
 
     The prototypes of unseen classes are ``P_u = K_us (K_ss + ridge m⁻¹ tr(K_ss) I)⁻¹ P_s``. K is the kernel of the unit
-    descriptions, m the number of seen classes, and P_s holds the class means. A sample receives the class ``argmax_j
-    cos(x, p_j)``. Without any label, text embeddings in the space of the features are the prototypes.
+    descriptions, m the number of seen classes, and P_s holds the class means. A sample receives the class
+    ``argmax_j cos(x, p_j)``. Without any label, text embeddings in the space of the features are the prototypes.
 
     Parameters
     ----------

@@ -23,8 +23,9 @@ class SPZSR(LinearBaseline):
     """Structured prediction: clusters of unlabeled samples matched one to one with classes by bilinear scores.
 
     The score of a sample is ``x W a_c``, learned by a ridge on both sides. K-means clusters and classes are matched by
-    the bijection of the largest total score. Then two steps alternate: samples go to ``argmax <x, center_c> / σ + trust
-    · <x, W a_c> / τ``, and centers to the mean of their samples. σ and τ are the standard deviations of the two scores.
+    the bijection of the largest total score. Then two steps alternate: samples go to
+    ``argmax <x, center_c> / σ + trust · <x, W a_c> / τ``, and centers to the mean of their samples. σ and τ are the
+    standard deviations of the two scores.
 
     Parameters
     ----------

@@ -134,10 +134,10 @@ class _VisualStructure(LinearBaseline):
 class WDVSc(_VisualStructure):
     """Visual structure constraint: predicted centers move to cluster centers by optimal transport.
 
-    The centers f(a) minimize ``Σ_seen ‖f(a_s) − c_s‖² + structure_weight · R + ρ‖f‖²``. R is the transport cost ``min_Q
-    <Q, ‖f_j − k_k‖²> + ε Σ Q log Q`` with uniform marginals. The k are the K-means centers of the unlabeled samples.
-    Two steps alternate: transport gives each class a target, then f is a weighted kernel ridge. The largest cosine
-    wins.
+    The centers f(a) minimize ``Σ_seen ‖f(a_s) − c_s‖² + structure_weight · R + ρ‖f‖²``. R is the transport cost
+    ``min_Q <Q, ‖f_j − k_k‖²> + ε Σ Q log Q`` with uniform marginals. The k are the K-means centers of the unlabeled
+    samples. Two steps alternate: transport gives each class a target, then f is a weighted kernel ridge. The largest
+    cosine wins.
 
     Parameters
     ----------

@@ -108,8 +108,8 @@ class _Run(AdversarialProcess):
 class FVAEGAND2(GenerativeBaseline):
     """Transductive f-VAEGAN-D2: features are generated, and a second critic compares them with the unlabeled samples.
 
-    One network is the decoder of a conditional autoencoder and the generator of a Wasserstein GAN. It minimizes ``w_0
-    (E ½‖x − G(z, a)‖² + KL(q(z|x, a) ‖ N(0, I))) − w_1 E D_1(x̃, a) − w_2 E D_2(x̃_u)``. The critic D_1 compares
+    One network is the decoder of a conditional autoencoder and the generator of a Wasserstein GAN. It minimizes
+    ``w_0 (E ½‖x − G(z, a)‖² + KL(q(z|x, a) ‖ N(0, I))) − w_1 E D_1(x̃, a) − w_2 E D_2(x̃_u)``. The critic D_1 compares
     samples with their descriptions. D_2 compares unlabeled samples with features x̃_u generated for the candidate
     classes. A classifier then learns from real samples of seen classes and generated ones of unseen classes.
 

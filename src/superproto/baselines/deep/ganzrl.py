@@ -54,8 +54,9 @@ class GANZrl(GenerativeBaseline):
     """Adversarial learning with semantic augmentation (GANZrl): noisy descriptions generate features of a class.
 
     Features are generated as x̃ = G(a + ε) with ε ~ N(0, σ²), so each description gives several views of its class. The
-    critic maximizes ``E D(x, a) − E D(x̃, a) − λ E (‖∇D(x̂, a)‖ − 1)²``. The generator minimizes ``−E D(x̃, a) + w_1
-    CE(x̃) + w_2 E‖a − R(x̃)‖²``. The softmax of the cross entropy and the regressor R learn from real samples.
+    critic maximizes ``E D(x, a) − E D(x̃, a) − λ E (‖∇D(x̂, a)‖ − 1)²``. The generator minimizes
+    ``−E D(x̃, a) + w_1 CE(x̃) + w_2 E‖a − R(x̃)‖²``. The softmax of the cross entropy and the regressor R learn from
+    real samples.
 
     Parameters
     ----------

@@ -107,8 +107,8 @@ class VZSL(DeepBaseline):
 
     It minimizes ``w (E ½‖x − D(z)‖² + KL_y) + E KL_y + log Σ_c exp(−KL_c)``. KL_c is the divergence of the encoding
     q(z|x) from the prior ``N(μ(a_c), diag σ²(a_c))``, whose mean and log variance are linear in the description.
-    Unlabeled samples have soft labels ``q(y|x) ∝ exp(−KL_y)`` among the candidates. Training pulls these towards ``q² /
-    Σ q`` and weights the first term by them.
+    Unlabeled samples have soft labels ``q(y|x) ∝ exp(−KL_y)`` among the candidates. Training pulls these towards
+    ``q² / Σ q`` and weights the first term by them.
 
     Parameters
     ----------
