@@ -23,30 +23,41 @@ def rank_weighted(margins: Array) -> Array:
 class ALE(Ranking):
     """Attribute label embedding: a bilinear score, violations weighted by the rank of the true class.
 
-    ``min_W Σ_i β_r / r Σ_c [margin + x_iᵀ W (a_c − a_{y_i})]₊`` with r the number of classes that violate the margin
-    for sample i and ``β_r = 1 + 1/2 + … + 1/r``.
-
-    The source estimates r by drawing classes until one violates; with a few hundred classes all are scored at once and
-    r is exact. Left open there: preparation and step size. Decided here, for the three rankers alike: features are
-    centered on the labeled rows and scaled to unit mean square length; descriptions have length 1 before they are
-    centered (a shift of all classes changes no ranking), rotated into the span of the seen ones (gradients never leave
-    it) and evened out; W starts at 0 and the iterates of the second half of the epochs are averaged.
-
-    Reference: Akata, Perronnin, Harchaoui and Schmid, "Label-embedding for image classification", TPAMI 2016. Published
-    (ResNet-101, proposed split; recalled from Xian et al. 2019, not re-read): CUB 54.9, AWA1 59.9, SUN 58.1, aPY 39.7.
+    It solves ``min_W Σ_i β_r / r Σ_c [margin + x_iᵀ W (a_c − a_{y_i})]₊`` by stochastic gradient descent. r is the
+    number of classes that violate the margin for sample i, and ``β_r = 1 + 1/2 + … + 1/r``. The score of class c is
+    ``xᵀ W a_c``.
 
     Parameters
     ----------
     margin : float, default=1.0
-        By how much the true class must win. Only margin / learning_rate matters: grows: fits the seen classes less.
+        By how much the true class must win. Larger: fits the seen classes less. Only margin / learning_rate matters.
     learning_rate : float, default=0.3
-        Step of SGD. Grows: fits the seen classes closer.
+        Step of SGD. Larger: fits the seen classes more closely.
     n_epochs : int, default=10
-        Passes over the labeled rows. Few passes regularize.
+        Passes over the labeled samples. Larger: less regularized.
     batch_size : int, default=64
-        Rows of a step.
+        Samples of a step. Larger: fewer steps, with less noise.
     candidates, whiten, random_state, seen_bias
-        As in every method; ``random_state`` draws the batches.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` draws the batches.
+
+    Attributes
+    ----------
+    classifiers_, offsets_ : arrays of shape (C, d) and (C,)
+        Scores are ``x · w_c + b_c``.
+
+    Notes
+    -----
+    The paper estimates r by drawing classes until one violates the margin. Here all classes are scored, and r is exact.
+    The paper leaves the preparation open. Here features are centered on the labeled samples and scaled to unit mean
+    square length. Descriptions have length 1, are centered, rotated into the span of the seen ones, and evened out. W
+    starts at 0. The iterates of the second half of the epochs are averaged.
+
+    Published (ResNet-101, proposed split; quoted from memory of Xian et al. 2019): CUB 54.9, AWA1 59.9, SUN 58.1, aPY
+    39.7.
+
+    References
+    ----------
+    Akata, Perronnin, Harchaoui and Schmid, "Label-embedding for image classification", TPAMI 2016.
     """
 
     method_key = "ale"

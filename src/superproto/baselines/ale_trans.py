@@ -1,8 +1,9 @@
-"""Labels spread over a graph of the pool in the space of the descriptions: DSRL and transductive ALE."""
+"""FIT: ALE made transductive by spreading its predictions over a graph of scores."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,58 +13,51 @@ from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
 
+@dataclass(eq=False, repr=False)
 class ALETrans(CommonSpacePropagation):
-    """Attribute label embedding made transductive: its predictions are spread over the pool's graph of scores.
+    """Attribute label embedding, transductive: its predictions spread over a graph of its scores.
 
-    ALE learns the bilinear score ``x W a_c`` on the labeled rows. A pool row is embedded by its scores for all
-    classes, which is ``x W`` seen through the descriptions; its best class is spread over the neighbor graph of
-    these, ``F = (1 − α) (I − αS)⁻¹ Y``.
-
-    Xian et al. say that they follow DSRL's propagation and no more; graph, k and α are as in ``dsrl`` here.
-    Reference: Xian, Lampert, Schiele, Akata, *Zero-Shot Learning: A Comprehensive Evaluation of the Good, the Bad and
-    the Ugly* (TPAMI 2019): CUB 54.3, SUN 56.1, AWA1 65.3, aPY 45.5 (PS).
+    ALE learns the bilinear score ``x W a_c`` on the labeled samples. An unlabeled sample is embedded by its scores for
+    all classes. Its best class spreads over the neighbor graph of these, ``F = (1 − α)(I − αS)⁻¹ Y``.
 
     Parameters
     ----------
-    learning_rate, n_epochs
-        Of ALE: grow, and the seen classes are fitted more closely.
     n_neighbors : int, default=10
-        Grows: labels travel farther, across class borders too.
+        Neighbors in the graph. Larger: labels travel farther, also across class borders.
     alpha : float, default=0.9
-        In [0, 1). Grows: neighbors count for more, a row's own prediction for less.
-    candidates, whiten, seen_bias
-        As in every method.
-    random_state : int, default=None
-        Of ALE's stochastic gradient.
+        α, in [0, 1). Larger: neighbors count more, a sample's own prediction less.
+    learning_rate : float, default=0.3
+        Step of ALE's SGD. Larger: fits the seen classes more closely.
+    n_epochs : int, default=10
+        Passes of ALE over the labeled samples. Larger: less regularized.
+    candidates, whiten, random_state, seen_bias
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` draws the batches of
+        ALE.
 
     Attributes
     ----------
     classifiers_, offsets_ : arrays of shape (C, d) and (C,)
-        ALE's.
+        Those of ALE.
     pool_rows_, pool_probabilities_ : arrays of shape (N_pool, d) and (N_pool, C)
+        The unlabeled samples and their answers.
+
+    Notes
+    -----
+    The paper follows the propagation of DSRL and says no more; graph, neighbors and α are those of ``dsrl``. Published
+    (proposed split): CUB 54.3, SUN 56.1, AWA1 65.3, aPY 45.5.
+
+    References
+    ----------
+    Xian, Lampert, Schiele and Akata, "Zero-shot learning: a comprehensive evaluation of the good, the bad and the
+    ugly", TPAMI 2019.
     """
 
     method_key = "ale-trans"
 
-    _positive: ClassVar[tuple[str, ...]] = ("n_neighbors", "learning_rate", "n_epochs")
+    learning_rate: float = 0.3
+    n_epochs: int = 10
 
-    def __init__(
-        self,
-        learning_rate: float = 0.3,
-        n_epochs: int = 10,
-        n_neighbors: int = 10,
-        alpha: float = 0.9,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.learning_rate = learning_rate
-        self.n_epochs = n_epochs
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        super().__init__(candidates, whiten, random_state, seen_bias)
+    _positive: ClassVar[tuple[str, ...]] = ("n_neighbors", "learning_rate", "n_epochs")
 
     def _learn_embedding(self, X: Array, problem: Problem) -> Array:
         ale = ALE(learning_rate=self.learning_rate, n_epochs=self.n_epochs, random_state=self.random_state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,29 +20,44 @@ from superproto.samples.chunks import Array
 _NARROW = 0.03
 
 
+@dataclass(eq=False, repr=False)
 class Baseline(ZeroShotEstimator):
-    """Base of all baselines. Subclasses take ``candidates``, ``whiten``, ``random_state`` and ``seen_bias``.
+    """Base of all baselines: checks of parameters, preparation of features, calibrated stacking.
 
-    ``seen_bias`` is calibrated stacking (Chao et al., ECCV 2016): it is subtracted from the scores of the seen classes
-    when seen and unseen classes compete. It is in the units of the method's own scores, so choose it on validation
-    classes.
+    Parameters are fields of a dataclass. A method adds its own; the four below are common to all.
+
+    Parameters
+    ----------
+    candidates : {"unseen", "all"} or list of classes, default="unseen"
+        Classes that an unlabeled sample may receive. "all" is generalized zero-shot recognition.
+    whiten : bool or float, default=False
+        Whiten the features by the within-class covariance of the labeled samples. A number is the shrinkage of the
+        covariance.
+    random_state : int or None, default=None
+        Seed of what the method draws at random.
+    seen_bias : float, default=0.0
+        Calibrated stacking (Chao et al., ECCV 2016): subtracted from the scores of seen classes when seen and unseen
+        classes compete. Larger: more samples go to unseen classes. It is in the units of the method's own scores, so
+        choose it on validation classes.
     """
-
-    # 1, or for narrow rows the mean distance of a prepared row from their mean. Model files before it have none.
-    row_spread_: float = 1.0
 
     # Whether the method is defined on features as they are: `superproto compare` whitens for the others.
     compares_raw_features: ClassVar[bool] = False
-    # Declared by a method: numbers that must be positive, or at least 0; words and what they may be.
+    # Declared by a method: numbers that must be positive, at least 0, or in [0, 1); words and what they may be.
     _positive: ClassVar[tuple[str, ...]] = ()
     _nonnegative: ClassVar[tuple[str, ...]] = ()
+    _fractions: ClassVar[tuple[str, ...]] = ()
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {}
 
-    def __init__(self, candidates: Any, whiten: bool | float, random_state: Any, seen_bias: float) -> None:
-        self.candidates = candidates
-        self.whiten = whiten
-        self.random_state = random_state
-        self.seen_bias = seen_bias
+    _: KW_ONLY
+    candidates: Any = "unseen"
+    whiten: bool | float = False
+    random_state: Any = None
+    seen_bias: float = 0.0
+
+    # Not a parameter: 1, or for narrow rows the mean distance of a prepared row from their mean. Older model files have
+    # none.
+    row_spread_ = 1.0
 
     def fit(self, X: Any, y: Any, semantics: Any = None, class_names: Any = None) -> Baseline:
         """Learn from the labeled rows and label the others; see :class:`ZeroShotEstimator.fit` for the arguments."""
@@ -93,6 +109,9 @@ class Baseline(ZeroShotEstimator):
         for name in self._nonnegative:
             if not getattr(self, name) >= 0:
                 raise UserError(f"{name} is {getattr(self, name)}, but it must be at least 0.")
+        for name in self._fractions:
+            if not 0 <= getattr(self, name) < 1:
+                raise UserError(f"{name} is {getattr(self, name)}, but it must be at least 0 and less than 1.")
         for name, words in self._choices.items():
             if getattr(self, name) not in words:
                 raise UserError(f"{name} is {getattr(self, name)!r}. Give one of {', '.join(map(repr, words))}.")
@@ -113,9 +132,9 @@ def _spread(rows: Array) -> float:
 
 
 class LinearBaseline(Baseline):
-    """A method whose scores are linear in the prepared row: ``x · w_c + b_c``, one w and b for each class.
+    """Base of methods whose scores are linear in the prepared sample: ``x · w_c + b_c`` for class c.
 
-    Prepared rows have length 1, so the cosine with unit prototypes is of this form too.
+    Prepared samples have length 1, so the cosine with unit prototypes has this form too.
     """
 
     classifiers_: Array

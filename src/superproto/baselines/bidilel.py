@@ -1,8 +1,9 @@
-"""Clusters of the pool matched one to one with classes: BiDiLEL and structured prediction (SP-ZSR)."""
+"""FIT: BiDiLEL, a latent space in which unseen classes are placed by distances of descriptions."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg, sparse
@@ -73,65 +74,55 @@ def place_by_distance(landmarks: Array, to_landmarks: Array, among: Array, start
     return np.asarray(found.x.reshape(start.shape))
 
 
+@dataclass(eq=False, repr=False)
 class BiDiLEL(LinearBaseline):
-    """A latent space that keeps seen classes together, unseen classes placed in it by their semantic distances.
+    """Bidirectional latent embedding: unseen classes placed in a latent space by the distances of their descriptions.
 
-    Bottom-up: supervised locality preserving projection of the labeled rows. Top-down: unseen classes are points b
-    with ``min Σ (δ − ||b − b'||)²/δ``, b' the means of the seen classes (landmarks) and the other unseen points, δ
-    the distance of descriptions, scaled to the latent distances of seen classes. Largest cosine wins; with a pool,
-    the points are then adapted: "structured" matches K-means clusters of the pool one to one with them,
-    "self-training" moves each to the mean of the pool rows nearest to it.
-
-    Left open, and chosen: principal components first; latent rows at length 1, or the longest would decide; the mapping
-    starts at prototypes predicted by kernel ridge. Reference:
-    Wang, Chen, *Zero-Shot Visual Recognition via Bidirectional Latent Embedding* (IJCV 2017): AwA 92.6, CUB 62.8
-    (GoogLeNet, structured prediction, as quoted by HPL).
+    Supervised locality preserving projection of the labeled samples makes the latent space. Unseen classes are points b
+    with ``min Σ (δ − ‖b − b'‖)² / δ``. b' are the seen class means and the other unseen points, and δ the scaled
+    distance of descriptions. The largest cosine wins. Unlabeled samples then adapt the points.
 
     Parameters
     ----------
     n_components : int, default=100
-        Dimension of the latent space.
+        Dimension of the latent space. Larger: directions that separate seen classes less join.
     n_neighbors : int, default=10
-        Neighbors in the class graph; rows that a point moves to in self-training are ten times as many.
+        Neighbors in the class graph; a point of self-training has ten times as many. Larger: smoother.
     shrinkage : float, default=0.1
-        Grows: the latent space trusts directions with little variance less.
+        Larger: directions of little variance count less.
     adapt : {"structured", "self-training", "none"}, default="structured"
-        What is done with a pool.
-    candidates, whiten, seen_bias
-        As in every method.
-    random_state : int, default=None
-        Of principal components and K-means.
+        "structured": K-means clusters of the unlabeled samples are matched one to one with the points. "self-training":
+        a point moves to the mean of its nearest unlabeled samples.
+    candidates, whiten, random_state, seen_bias
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` seeds principal
+        components and K-means.
 
     Attributes
     ----------
     classifiers_, offsets_ : arrays of shape (C, d) and (C,)
-        Scores ``x · w_c + b_c``: the latent cosine up to the length of the latent row, which is the same for all
-        classes.
+        Scores are ``x · w_c + b_c``: the latent cosine, up to a factor that all classes share.
+
+    Notes
+    -----
+    The paper leaves the preparation open. Here principal components come first, latent samples have length 1, and the
+    placement starts at prototypes predicted by kernel ridge. Published (GoogLeNet, structured prediction, as quoted by
+    the HPL paper): AwA 92.6, CUB 62.8.
+
+    References
+    ----------
+    Wang and Chen, "Zero-shot visual recognition via bidirectional latent embedding", IJCV 2017.
     """
 
     method_key = "bidilel"
 
+    n_components: int = 100
+    n_neighbors: int = 10
+    shrinkage: float = 0.1
+    adapt: str = "structured"
+
     _positive: ClassVar[tuple[str, ...]] = ("n_components", "n_neighbors")
     _nonnegative: ClassVar[tuple[str, ...]] = ("shrinkage",)
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"adapt": ("structured", "self-training", "none")}
-
-    def __init__(
-        self,
-        n_components: int = 100,
-        n_neighbors: int = 10,
-        shrinkage: float = 0.1,
-        adapt: str = "structured",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.shrinkage = shrinkage
-        self.adapt = adapt
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         center, directions = principal_map(X, 400, self.random_state)

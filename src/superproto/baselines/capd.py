@@ -1,8 +1,9 @@
-"""Dictionaries and directions shared by features and descriptions: CDL and CAPD."""
+"""FIT: CAPD, for each seen class its own direction among the descriptions."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import nnls
@@ -15,55 +16,52 @@ from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
 
+@dataclass(eq=False, repr=False)
 class CAPD(LinearBaseline):
-    """Class adapting principal directions: each seen class maps an image to its own direction among the descriptions.
+    """Class adapting principal directions: each seen class maps a sample to its own direction among the descriptions.
 
-    ``p_s(x) = W_sᵀ x`` should point along the class's description e_s and away from the others for samples of class s,
-    and not along e_s for other samples: ``min_W Σ_i w_is log(1 + exp L_is) + ridge/2 ||W_s||²``, ``L_is = <p_s, ē_{−s}
-    − e_s>`` for samples of s (ē_{−s}: mean of the other descriptions), ``<p_s, e_s>`` for the rest. An unseen class
-    combines the directions as its description is combined, ``p_u = Σ_s θ_us p_s`` with ``e_u ≈ Σ_s θ_us e_s``, and
-    scores ``<p_u, e_u>``.
-
-    W_s never leaves the span of e_s and ē_{−s}, so two vectors replace a (d, k) matrix, exactly, and all classes are
-    solved together by L-BFGS. Only outlined in the sources at hand, decided here: θ is a non-negative ridge regression,
-    whose zeros choose the seen classes (a negative θ would turn directions round); both kinds of samples count the
-    same in total; rows are centered; a seen class scores ``<p_s, e_s>``; the resulting classifiers get length 1.
-
-    Reference: Rahman, Khan and Porikli, "A unified approach for conventional zero-shot, generalized zero-shot, and
-    few-shot learning", TIP 2018. Published (ResNet, proposed split): CUB 53.8, AWA1 52.6, SUN 49.7, aPY 39.3.
+    The direction ``p_s(x) = W_sᵀ x`` should be along the description e_s for samples of class s, and not for others.
+    W_s minimizes ``Σ_i w_i log(1 + exp L_i) + ridge/2 ‖W_s‖²``. L_i is ``<p_s, ē_{−s} − e_s>`` for samples of s, with
+    ē_{−s} the mean of the other descriptions, and ``<p_s, e_s>`` for the rest. An unseen class combines directions as
+    its description combines descriptions, ``e_u ≈ Σ_s θ_us e_s``, and scores ``<Σ_s θ_us p_s, e_u>``.
 
     Parameters
     ----------
     ridge : float, default=0.01
-        Grows: smoother maps.
+        Larger: smoother maps.
     combination_ridge : float, default=0.1
-        Grows: an unseen class draws on more seen classes, more evenly.
+        Larger: an unseen class uses more seen classes, more evenly.
     max_iter : int, default=50
-        At most so many L-BFGS steps.
+        Largest number of L-BFGS steps. Larger: a closer minimum.
     candidates, whiten, random_state, seen_bias
-        As in every method; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
+
+    Attributes
+    ----------
+    classifiers_, offsets_ : arrays of shape (C, d) and (C,)
+        Scores are ``x · w_c + b_c``.
+
+    Notes
+    -----
+    W_s stays in the span of e_s and ē_{−s}, so two vectors replace a (d, k) matrix exactly. The paper only outlines the
+    rest. Here θ is a non-negative ridge regression, whose zeros select the seen classes. Samples of s and all others
+    have the same total weight. Samples are centered, a seen class scores ``<p_s, e_s>``, and classifiers have length 1.
+    Published (ResNet, proposed split): CUB 53.8, AWA1 52.6, SUN 49.7, aPY 39.3.
+
+    References
+    ----------
+    Rahman, Khan and Porikli, "A unified approach for conventional zero-shot, generalized zero-shot, and few-shot
+    learning", TIP 2018.
     """
 
     method_key = "capd"
 
+    ridge: float = 0.01
+    combination_ridge: float = 0.1
+    max_iter: int = 50
+
     _positive: ClassVar[tuple[str, ...]] = ("max_iter",)
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge", "combination_ridge")
-
-    def __init__(
-        self,
-        ridge: float = 0.01,
-        combination_ridge: float = 0.1,
-        max_iter: int = 50,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.ridge = ridge
-        self.combination_ridge = combination_ridge
-        self.max_iter = max_iter
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen, A = ~problem.asked, problem.seen, unit_semantics(problem.semantics)

@@ -1,8 +1,9 @@
-"""Probabilities first, descriptions after: DAP and ConSE."""
+"""FIT: ConSE, the mean description of the most probable seen classes."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import softmax
@@ -15,57 +16,49 @@ from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
 
+@dataclass(eq=False, repr=False)
 class ConSE(Baseline):
-    """Convex combination of semantic embeddings: average the descriptions of the likeliest seen classes.
+    """Convex combination of semantic embeddings: the mean description of the most probable seen classes.
 
-    ``f(x) = Σ_t p(y_t | x) a_{y_t} / Σ_t p(y_t | x)`` over the ``n_top`` likeliest seen classes, ``score_c = cos(f(x),
-    a_c)``; p is a multinomial logistic regression on the seen classes.
-
-    The source uses the softmax of a trained network. Here it is trained on the features by L-BFGS; descriptions have
-    length 1 and are centered at the mean of the seen ones (the source's word vectors are centered already, attributes
-    are not).
-
-    Reference: Norouzi, Mikolov, Bengio et al., "Zero-shot learning by convex combination of semantic embeddings", ICLR
-    2014. Published (ResNet-101, proposed split; recalled from Xian et al. 2019, not re-read): CUB 34.3, AWA1 45.6, SUN
-    38.8, aPY 26.9.
+    A sample is at ``f(x) = Σ_t p(y_t | x) a_{y_t} / Σ_t p(y_t | x)``, a sum over the ``n_top`` most probable seen
+    classes. The probabilities are those of a multinomial logistic regression. The score of class c is
+    ``cos(f(x), a_c)``.
 
     Parameters
     ----------
     ridge : float, default=1e-4
-        Of the classifier. Grows: softer probabilities, more seen classes take part.
+        Ridge of the regression. Larger: softer probabilities, more seen classes contribute.
     n_top : int, default=10
-        Seen classes averaged. Grows: blurs the prediction, steadies it.
+        Seen classes in the mean. Larger: steadier but less specific.
     max_iter : int, default=100
-        At most so many L-BFGS steps.
+        Largest number of L-BFGS steps. Larger: a closer minimum.
     candidates, whiten, random_state, seen_bias
-        As in every method; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
 
     Attributes
     ----------
     weights_, biases_ : arrays of shape (m, d) and (m,)
-        The classifier of seen classes.
+        The classifier of the seen classes.
+
+    Notes
+    -----
+    The paper uses the softmax of a trained network; here it is trained on the features. Descriptions have length 1 and
+    are centered at the mean of the seen ones. Published (ResNet-101, proposed split; quoted from memory of Xian et al.
+    2019): CUB 34.3, AWA1 45.6, SUN 38.8, aPY 26.9.
+
+    References
+    ----------
+    Norouzi, Mikolov, Bengio et al., "Zero-shot learning by convex combination of semantic embeddings", ICLR 2014.
     """
 
     method_key = "conse"
 
+    ridge: float = 1e-4
+    n_top: int = 10
+    max_iter: int = 100
+
     _positive: ClassVar[tuple[str, ...]] = ("n_top", "max_iter")
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge",)
-
-    def __init__(
-        self,
-        ridge: float = 1e-4,
-        n_top: int = 10,
-        max_iter: int = 100,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.ridge = ridge
-        self.n_top = n_top
-        self.max_iter = max_iter
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen, A = ~problem.asked, problem.seen, unit_semantics(problem.semantics)

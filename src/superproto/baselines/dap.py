@@ -1,8 +1,9 @@
-"""Probabilities first, descriptions after: DAP and ConSE."""
+"""FIT: DAP, a calibrated classifier for each attribute."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit, logit
@@ -16,50 +17,48 @@ from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
 
+@dataclass(eq=False, repr=False)
 class DAP(LinearBaseline):
     """Direct attribute prediction: a probabilistic classifier for each attribute, independent given the sample.
 
-    ``score_c = Σ_m log p(a_m = a_m^c | x) − log p(a_m = a_m^c)`` with binary attributes, which is linear in the log
-    odds of the attributes.
-
-    The source trains an SVM for each attribute and calibrates it by Platt's sigmoid on held-out samples. Here: ridge
-    regression onto ±1 (one factorization serves all attributes) calibrated on held-out *classes*, in ``n_folds`` folds,
-    so that an attribute that does not carry over to other classes gets a slope near 0. Left open: continuous
-    descriptions are cut at their mean over the seen classes; the prior of an attribute is its share among the seen
-    classes; an attribute that all seen classes share is left out.
-
-    Reference: Lampert, Nickisch and Harmeling, "Learning to detect unseen object classes by between-class attribute
-    transfer", CVPR 2009. Published (ResNet-101, proposed split; recalled from Xian et al. 2019, not re-read): CUB 40.0,
-    AWA1 44.1, SUN 39.9, aPY 33.8.
+    The score of class c is ``Σ_m log p(a_m = a_m^c | x) − log p(a_m = a_m^c)`` with binary attributes. It is linear in
+    the log odds of the attributes. Each attribute has a ridge classifier that is calibrated on held-out classes.
 
     Parameters
     ----------
     ridge : float, default=0.1
-        In units of the mean eigenvalue of the Gram matrix. Grows: smoother attribute classifiers.
+        In units of the mean eigenvalue of the Gram matrix. Larger: smoother attribute classifiers.
     n_folds : int, default=5
-        Folds of classes for the calibration.
+        Folds of classes for the calibration. Larger: more classes to learn from in each fold, slower.
     candidates, whiten, random_state, seen_bias
-        As in every method; ``random_state`` draws the folds.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` draws the folds.
+
+    Attributes
+    ----------
+    classifiers_, offsets_ : arrays of shape (C, d) and (C,)
+        Scores are ``x · w_c + b_c``.
+
+    Notes
+    -----
+    The paper trains an SVM for each attribute and calibrates it by Platt's sigmoid on held-out samples. Here classes
+    are held out, so an attribute that does not transfer to other classes has a slope near 0. Continuous descriptions
+    are cut at their mean over the seen classes. The prior of an attribute is its share among the seen classes. An
+    attribute that all seen classes share is left out. Published (ResNet-101, proposed split; quoted from memory of Xian
+    et al. 2019): CUB 40.0, AWA1 44.1, SUN 39.9, aPY 33.8.
+
+    References
+    ----------
+    Lampert, Nickisch and Harmeling, "Learning to detect unseen object classes by between-class attribute transfer",
+    CVPR 2009.
     """
 
     method_key = "dap"
 
+    ridge: float = 0.1
+    n_folds: int = 5
+
     _positive: ClassVar[tuple[str, ...]] = ("n_folds",)
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge",)
-
-    def __init__(
-        self,
-        ridge: float = 0.1,
-        n_folds: int = 5,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.ridge = ridge
-        self.n_folds = n_folds
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen = ~problem.asked, problem.seen

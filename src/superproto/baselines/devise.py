@@ -16,26 +16,37 @@ def every_violation(margins: Array) -> Array:
 
 @dataclass(eq=False, repr=False)
 class DeViSE(Ranking):
-    """Deep visual-semantic embedding's ranking loss on fixed features: every class within the margin counts once.
+    """Deep visual-semantic embedding: a bilinear score, every class within the margin counts once.
 
-    ``min_W Σ_i Σ_c [margin + x_iᵀ W (a_c − a_{y_i})]₊``. The source fine-tunes a network with it; features are given
-    here. Preparation as in :class:`ALE`.
-
-    Reference: Frome, Corrado, Shlens et al., "DeViSE: a deep visual-semantic embedding model", NIPS 2013. Published
-    (ResNet-101, proposed split; recalled from Xian et al. 2019, not re-read): CUB 52.0, AWA1 54.2, SUN 56.5, aPY 39.8.
+    It solves ``min_W Σ_i Σ_c [margin + x_iᵀ W (a_c − a_{y_i})]₊`` by stochastic gradient descent. The score of class c
+    is ``xᵀ W a_c``.
 
     Parameters
     ----------
     margin : float, default=1.0
-        By how much the true class must win. Only margin / learning_rate matters: grows: fits the seen classes less.
+        By how much the true class must win. Larger: fits the seen classes less. Only margin / learning_rate matters.
     learning_rate : float, default=0.05
-        Step of SGD. Grows: fits the seen classes closer.
+        Step of SGD. Larger: fits the seen classes more closely.
     n_epochs : int, default=10
-        Passes over the labeled rows. Few passes regularize.
+        Passes over the labeled samples. Larger: less regularized.
     batch_size : int, default=64
-        Rows of a step.
+        Samples of a step. Larger: fewer steps, with less noise.
     candidates, whiten, random_state, seen_bias
-        As in every method; ``random_state`` draws the batches.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` draws the batches.
+
+    Attributes
+    ----------
+    classifiers_, offsets_ : arrays of shape (C, d) and (C,)
+        Scores are ``x · w_c + b_c``.
+
+    Notes
+    -----
+    The paper fine-tunes a network with this loss; features are given here. They are prepared as in ``ale``. Published
+    (ResNet-101, proposed split; quoted from memory of Xian et al. 2019): CUB 52.0, AWA1 54.2, SUN 56.5, aPY 39.8.
+
+    References
+    ----------
+    Frome, Corrado, Shlens et al., "DeViSE: a deep visual-semantic embedding model", NIPS 2013.
     """
 
     method_key = "devise"

@@ -1,8 +1,9 @@
-"""Domain-invariant projection learning (DIPL): one linear map between features and descriptions for both domains."""
+"""FIT: DIPL, one linear map between features and descriptions for seen and unseen classes."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -30,72 +31,59 @@ def shared_ties(cost: Array, tolerance: float) -> Array:
     return tied / tied.sum(axis=1, keepdims=True)
 
 
+@dataclass(eq=False, repr=False)
 class DIPL(LinearBaseline):
-    """Domain-invariant projection: the map and the pool's labels are learned in turn.
+    """Domain-invariant projection learning: one linear map and the labels of unlabeled samples, learned in turn.
 
-    ``min over W and labels of Σ_pool Σ_j n_ij l_ij(W) + seen_weight Σ_seen l_i(W)``, ``l_ij = (1 − α)||x_i − a_j W||²
-    + α||x_i Wᵀ − a_j||²``: a Sylvester equation for W, and for the labels the smallest cost at unit length, shared
-    among classes within 2 % of it. It starts from the seen samples alone; a sample is labeled by ``cos(x, a_j W)`` in
-    the end.
-
-    Left open, and chosen: principal components of labeled and pool rows together first (the authors' dimension
-    depends on the data set), rows at length 1 after that; weights of the assignment are made anew in each round (the
-    authors' code never resets them). ``n_superclasses`` > 0 runs the loop first with each class described by the
-    center of its group of descriptions (K-means), then with the classes themselves. Reference: Zhao, Ding, Guan, Lu,
-    Xiang, Wen, *Domain-Invariant Projection Learning for Zero-Shot Recognition* (NeurIPS 2018): CUB 65.4, SUN 67.9,
-    AWA1 85.6, aPY 69.6 (PS).
+    It minimizes ``Σ_pool Σ_j n_ij l_ij(W) + seen_weight Σ_seen l_i(W)`` over W and the labels n. The loss of a sample
+    is ``l_ij = (1 − α)‖x_i − a_j W‖² + α‖x_i Wᵀ − a_j‖²``. W solves a Sylvester equation. A sample takes the class of
+    the smallest cost at unit length, shared among classes within 2 % of it. In the end ``cos(x, a_j W)`` decides.
 
     Parameters
     ----------
     alpha : float, default=0.2
-        In [0, 1]. 0 maps descriptions to features (ridge-free least squares), 1 features to descriptions; both at
-        once between.
+        α, in [0, 1]. Larger: the map from features to descriptions counts more, that from descriptions to features
+        less.
     seen_weight : float, default=0.2
-        Grows: the seen samples keep the map, the pool moves it less.
+        Larger: labeled samples hold the map, and unlabeled ones move it less.
     n_components : int, default=400
-        Grows: more directions of the features are kept.
+        Largest number of principal components. Larger: keeps directions of smaller variance.
     n_superclasses : int, default=0
-        Groups of classes that the first half of the rounds works with; 0: none.
+        Groups of classes in a first run of the loop, each described by its center; 0: none. Larger: smaller groups.
     n_iter : int, default=5
-        Rounds of labels and map.
-    candidates, whiten, seen_bias
-        As in every method.
-    random_state : int, default=None
-        Of the randomized principal components and of K-means.
+        Rounds of labels and map. Larger: farther from the map of the labeled samples.
+    candidates, whiten, random_state, seen_bias
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` seeds the randomized
+        principal components and K-means.
 
     Attributes
     ----------
     classifiers_, offsets_ : arrays of shape (C, d) and (C,)
-        Scores are ``x · w_c + b_c``: the cosine up to the length of the projected row, which is the same for all
-        classes.
+        Scores are ``x · w_c + b_c``: the cosine, up to a factor that all classes share.
     map_ : array of shape (k, q)
         W, from unit descriptions to the principal components.
+
+    Notes
+    -----
+    The loop starts from the labeled samples alone. Principal components are those of all samples together; the authors'
+    dimension depends on the data set. The weights of the assignment are computed anew in each round; the authors' code
+    never resets them. Published (proposed split): CUB 65.4, SUN 67.9, AWA1 85.6, aPY 69.6.
+
+    References
+    ----------
+    Zhao, Ding, Guan, Lu, Xiang and Wen, "Domain-invariant projection learning for zero-shot recognition", NeurIPS 2018.
     """
 
     method_key = "dipl"
 
+    alpha: float = 0.2
+    seen_weight: float = 0.2
+    n_components: int = 400
+    n_superclasses: int = 0
+    n_iter: int = 5
+
     _positive: ClassVar[tuple[str, ...]] = ("n_components", "n_iter")
     _nonnegative: ClassVar[tuple[str, ...]] = ("seen_weight", "n_superclasses")
-
-    def __init__(
-        self,
-        alpha: float = 0.2,
-        seen_weight: float = 0.2,
-        n_components: int = 400,
-        n_superclasses: int = 0,
-        n_iter: int = 5,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.alpha = alpha
-        self.seen_weight = seen_weight
-        self.n_components = n_components
-        self.n_superclasses = n_superclasses
-        self.n_iter = n_iter
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         if not 0 <= self.alpha <= 1:

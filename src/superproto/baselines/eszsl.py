@@ -1,8 +1,9 @@
-"""Bilinear maps between features and descriptions in closed form: ESZSL and SAE."""
+"""FIT: ESZSL, a bilinear score with a ridge on features and descriptions, in closed form."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -23,48 +24,48 @@ def two_sided_ridge(X_gram: Array, sums: Array, A: Array, gamma: float, lam: flo
     return np.asarray(linalg.solve(A @ A.T + lam * np.eye(len(A)), half.T, assume_a="pos", check_finite=False))
 
 
+@dataclass(eq=False, repr=False)
 class ESZSL(LinearBaseline):
     """Embarrassingly simple zero-shot learning: a bilinear score learned by a ridge on both sides.
 
-    ``min_W ||X W Aᵀ − Y||² + γ ||W Aᵀ||² + λ ||X W||² + γλ ||W||²``, solved by ``W = (XᵀX + γI)⁻¹ XᵀYA (AᵀA + λI)⁻¹``;
-    the score of class c is ``xᵀ W a_c``.
-
-    Left open in the paper: the range of Y (written as −1/1, coded by the authors as 0/1: 0/1 here) and the scale of the
-    weights. Here descriptions have length 1 and both weights are in units of the mean eigenvalue of their Gram matrix,
-    so that one default serves packs of any size; the authors' γ is ``gamma * N / d``, their λ ``lam * m / k``.
-
-    Reference: Romera-Paredes and Torr, "An embarrassingly simple approach to zero-shot learning", ICML 2015. Published
-    (ResNet-101, proposed split, Xian et al. 2019): CUB 53.9, AWA1 58.2, SUN 54.5, aPY 38.3. The MIT-licensed code of
-    github.com/mvp18/Popular-ZSL-Algorithms gave 57.8 / 55.9 % (unit / whitened features) on CUB with EfficientNet-Lite0
-    and 53.7 / 48.1 % on Flowers; run beside this class with equal weights, it gives the same labels.
+    The problem ``min_W ‖X W Aᵀ − Y‖² + γ ‖W Aᵀ‖² + λ ‖X W‖² + γλ ‖W‖²`` has the solution
+    ``W = (XᵀX + γI)⁻¹ XᵀYA (AᵀA + λI)⁻¹``. The score of class c is ``xᵀ W a_c``.
 
     Parameters
     ----------
     gamma : float, default=1.0
-        Ridge on the features. Grows: smoother in the features, closer to comparing with class means.
+        Ridge on the features. Larger: smoother in the features, closer to comparing with class means.
     lam : float, default=1.0
-        Ridge on the descriptions. Grows: smoother in the descriptions, closer to comparing descriptions themselves.
+        Ridge on the descriptions. Larger: smoother in the descriptions, closer to comparing the descriptions
+        themselves.
     candidates, whiten, random_state, seen_bias
-        As in every method; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
+
+    Attributes
+    ----------
+    classifiers_ : array of shape (C, d)
+        ``W a_c`` of each class.
+
+    Notes
+    -----
+    The paper writes Y as −1 and 1; the authors' code has 0 and 1, as here. Descriptions have length 1. Both ridges are
+    in units of the mean eigenvalue of their Gram matrix, so one default serves data sets of any size. The authors' γ is
+    ``gamma * N / d``, their λ is ``lam * m / k``.
+
+    The MIT-licensed code of github.com/mvp18/Popular-ZSL-Algorithms gives the same labels with equal weights. Published
+    (ResNet-101, proposed split, Xian et al. 2019): CUB 53.9, AWA1 58.2, SUN 54.5, aPY 38.3.
+
+    References
+    ----------
+    Romera-Paredes and Torr, "An embarrassingly simple approach to zero-shot learning", ICML 2015.
     """
 
     method_key = "eszsl"
 
-    _nonnegative: ClassVar[tuple[str, ...]] = ("gamma", "lam")
+    gamma: float = 1.0
+    lam: float = 1.0
 
-    def __init__(
-        self,
-        gamma: float = 1.0,
-        lam: float = 1.0,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.gamma = gamma
-        self.lam = lam
-        super().__init__(candidates, whiten, random_state, seen_bias)
+    _nonnegative: ClassVar[tuple[str, ...]] = ("gamma", "lam")
 
     def _learn(self, X: Array, problem: Problem) -> None:
         seen, A = problem.seen, unit_semantics(problem.semantics)

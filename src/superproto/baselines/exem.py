@@ -1,8 +1,9 @@
-"""Classifiers and exemplars synthesized from those of similar classes: SynC and EXEM."""
+"""FIT: EXEM, class means predicted from descriptions by support vector regression."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -20,65 +21,56 @@ from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
 
+@dataclass(eq=False, repr=False)
 class EXEM(Baseline):
-    """Predicted exemplars: support vector regression from descriptions to the class means of PCA features.
+    """Predicted visual exemplars: support vector regression from descriptions to class means of principal components.
 
-    One ν-SVR with the kernel ``exp(−||a − a'||² / (width · median))`` for each principal direction predicts the
-    exemplar of an unseen class; a sample goes to the nearest exemplar, by Euclidean distance ("1nn") or with every
-    direction divided by its mean standard deviation within seen classes ("standardized").
-
-    Left open in the source, which tunes C, γ and ν for each data set: distances of descriptions are in units of their
-    median, each direction's targets are divided by the spread of all, and one default serves.
-
-    Reference: Changpinyo, Chao and Sha, "Predicting visual exemplars of unseen classes for zero-shot learning", ICCV
-    2017. Published (GoogLeNet, standard split): AwA 77.2, CUB 59.8, SUN 69.6.
+    One ν-SVR for each principal component predicts the exemplar of an unseen class. Its kernel is
+    ``exp(−‖a − a'‖² / (width · median))``. A sample receives the class of the nearest exemplar.
 
     Parameters
     ----------
     distance : {"1nn", "standardized"}, default="1nn"
-        How samples and exemplars are compared.
+        Euclidean distance, or with each component divided by its mean standard deviation within seen classes.
     n_components : int, default=500
-        Principal directions kept, at most as many as there are.
+        Largest number of principal components. Larger: keeps directions of smaller variance.
     C : float, default=30.0
-        Of the SVR. Grows: seen class means are met more closely.
+        Of the SVR. Larger: meets the seen class means more closely.
     nu : float, default=0.5
-        In (0, 1]. Grows: a narrower tube and more support vectors.
+        In (0, 1]. Larger: a narrower tube and more support vectors.
     width : float, default=5.0
-        Of the kernel. Grows: more seen classes take part.
+        Width of the kernel. Larger: more seen classes contribute.
     candidates, whiten, random_state, seen_bias
-        As in every method; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
 
     Attributes
     ----------
     axes_ : array of shape (d, p)
-        Principal directions, divided by standard deviations when ``distance="standardized"``.
+        Principal directions; divided by standard deviations with ``distance="standardized"``.
     exemplars_ : array of shape (C, p)
+        The exemplars of all classes.
+
+    Notes
+    -----
+    The paper tunes C, ν and the width for each data set. Here distances of descriptions are in units of their median,
+    and targets are divided by the spread of all, so one default serves. Published (GoogLeNet, standard split): AwA
+    77.2, CUB 59.8, SUN 69.6.
+
+    References
+    ----------
+    Changpinyo, Chao and Sha, "Predicting visual exemplars of unseen classes for zero-shot learning", ICCV 2017.
     """
 
     method_key = "exem"
 
+    distance: str = "1nn"
+    n_components: int = 500
+    C: float = 30.0
+    nu: float = 0.5
+    width: float = 5.0
+
     _positive: ClassVar[tuple[str, ...]] = ("n_components", "C", "nu", "width")
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"distance": ("1nn", "standardized")}
-
-    def __init__(
-        self,
-        distance: str = "1nn",
-        n_components: int = 500,
-        C: float = 30.0,
-        nu: float = 0.5,
-        width: float = 5.0,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.distance = distance
-        self.n_components = n_components
-        self.C = C
-        self.nu = nu
-        self.width = width
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen, A = ~problem.asked, problem.seen, unit_semantics(problem.semantics)

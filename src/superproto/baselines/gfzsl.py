@@ -1,8 +1,9 @@
-"""Generative methods: a Gaussian for each class, predicted from its description and, given a pool, refined by EM."""
+"""FIT: GFZSL, a Gaussian for each class, predicted from its description; GFZSLEM refines it on unlabeled samples."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,63 +19,54 @@ from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
 
+@dataclass(eq=False, repr=False)
 class GFZSL(GaussianClasses):
     """Generative framework for zero-shot learning: descriptions predict the mean and variance of a class.
 
-    ``x | c ~ N(μ_c, diag σ²_c)``; seen classes are estimated, and kernel ridge takes unit descriptions to μ and to log
-    σ². A sample goes to the class of the largest likelihood.
-
-    The source uses the kernel (1 + <a, a'>)², weights by data set (λ₁ 0.1 to 1 for means, λ₂ 10⁷ to 10⁸ for variances)
-    and adds 0.05 to variances. Decided here: the linear or RBF kernel of the common start (on validation classes the
-    quadratic one was no better); ridges relative to the kernel's diagonal; log σ² is regressed as a deviation from the
-    mean of the seen classes, so that a large ``variance_ridge`` leaves the average variance rather than 1; the floor is
-    in units of the mean within-class variance.
-
-    Reference: Verma and Rai, "A simple exponential family framework for zero-shot learning", ECML 2017. Published
-    (ResNet-101, proposed split; recalled from Xian et al. 2019, not re-read): CUB 49.3, AWA1 68.3, SUN 60.6, aPY 38.4.
+    The model is ``x | c ~ N(μ_c, diag σ²_c)``. Seen classes are estimated from their samples. Kernel ridge from unit
+    descriptions predicts μ and log σ² of unseen classes. A sample receives the class of the largest likelihood.
 
     Parameters
     ----------
     ridge : float, default=0.1
-        For the means. Grows: unseen classes draw on more seen ones, more evenly.
+        Ridge of the means. Larger: unseen classes mix more seen ones, more evenly.
     variance_ridge : float, default=10.0
-        For the log variances. Grows: closer to the same variances for every unseen class.
+        Ridge of the log variances. Larger: variances of unseen classes are closer to the mean of the seen ones.
     floor : float, default=3.0
-        Added to all variances, in units of their mean. Grows: closer to the Euclidean distance.
+        Added to all variances, in units of their mean. Larger: closer to the Euclidean distance.
     kernel : {"linear", "rbf"}, default="linear"
-        Of the descriptions.
+        Kernel of the descriptions. "rbf" uses the nearest seen descriptions only.
     candidates, whiten, random_state, seen_bias
-        As in every method; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
 
     Attributes
     ----------
     means_, variances_ : arrays of shape (C, d)
+        μ and σ² of all classes.
     log_weights_ : array of shape (C,)
+        Log of the class weights, all equal.
+
+    Notes
+    -----
+    The paper uses the kernel (1 + <a, a'>)² and chooses its weights for each data set. On validation classes the
+    quadratic kernel was no better. Ridges are relative to the diagonal of the kernel. Published (ResNet-101, proposed
+    split; quoted from memory of Xian et al. 2019): CUB 49.3, AWA1 68.3, SUN 60.6, aPY 38.4.
+
+    References
+    ----------
+    Verma and Rai, "A simple exponential family framework for zero-shot learning", ECML 2017.
     """
 
     method_key = "gfzsl"
 
+    ridge: float = RIDGE
+    variance_ridge: float = 10.0
+    floor: float = 3.0
+    kernel: str = "linear"
+
     _positive: ClassVar[tuple[str, ...]] = ("floor",)
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge", "variance_ridge")
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
-
-    def __init__(
-        self,
-        ridge: float = RIDGE,
-        variance_ridge: float = 10.0,
-        floor: float = 3.0,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.ridge = ridge
-        self.variance_ridge = variance_ridge
-        self.floor = floor
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         self._store(self._predicted(X, problem)[0])
@@ -91,61 +83,57 @@ class GFZSL(GaussianClasses):
         return Gaussians(means, variances, even_weights(problem.n_classes)), floor
 
 
+@dataclass(eq=False, repr=False)
 class GFZSLEM(GFZSL):
-    """GFZSL in the transductive setting: EM for a Gaussian mixture on the pool, started at the predicted classes.
+    """Generative framework for zero-shot learning, transductive: EM for a Gaussian mixture of the unlabeled samples.
 
-    ``max Σ_i log Σ_c π_c N(x_i; μ_c, diag σ²_c)`` over the candidate classes, from GFZSL's Gaussians and even weights.
-    Component c keeps the identity of class c because that is where it starts.
-
-    The source bounds variances below by 0.4 and knows unseen classes only. Decided here: the floor is *added*, in units
-    of the mean within-class variance; when seen classes are candidates too, their labeled rows stay in their components
-    and the weights π are those of the pool. A component that holds nothing keeps its Gaussian.
-
-    Reference: Verma and Rai, ECML 2017, section on transductive learning. Published (ResNet-101, proposed split, as
-    cited by the HPL paper): CUB 50.4, AWA1 81.5, SUN 63.5, aPY 36.9.
+    EM maximizes ``Σ_i log Σ_c π_c N(x_i; μ_c, diag σ²_c)`` over the candidate classes. It starts at the Gaussians of
+    ``gfzsl`` with even weights. Component c keeps the identity of class c because it starts there.
 
     Parameters
     ----------
-    ridge, variance_ridge, floor, kernel
-        As in GFZSL; they set the start, and ``floor`` every step after it.
+    ridge : float, default=0.1
+        Ridge of the first means. Larger: unseen classes mix more seen ones, more evenly.
+    variance_ridge : float, default=10.0
+        Ridge of the first log variances. Larger: closer to the mean of the seen ones.
+    floor : float, default=3.0
+        Added to all variances in every step, in units of their mean. Larger: closer to the Euclidean distance.
+    kernel : {"linear", "rbf"}, default="linear"
+        Kernel of the descriptions. "rbf" uses the nearest seen descriptions only.
     max_iter : int, default=100
-        At most so many EM steps.
+        Largest number of EM steps. Larger: farther from the start.
     tol : float, default=1e-3
-        EM stops when the mean log-likelihood of a sample rises by less. Grows: earlier.
+        EM stops when the mean log-likelihood of a sample rises by less. Larger: stops earlier.
     candidates, whiten, random_state, seen_bias
-        As in every method; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
+
+    Attributes
+    ----------
+    means_, variances_ : arrays of shape (C, d)
+        μ and σ² of all classes.
+    log_weights_ : array of shape (C,)
+        Log of π.
+    n_iter_ : int
+        Steps of EM.
+
+    Notes
+    -----
+    The paper bounds variances below by 0.4 and knows unseen classes only. Here the floor is added. Labeled samples of
+    candidate classes stay in their components, and π describes the unlabeled samples. An empty component keeps its
+    Gaussian. Published (ResNet-101, proposed split, as quoted by the HPL paper): CUB 50.4, AWA1 81.5, SUN 63.5, aPY
+    36.9.
+
+    References
+    ----------
+    Verma and Rai, "A simple exponential family framework for zero-shot learning", ECML 2017.
     """
 
     method_key = "gfzsl-em"
 
-    _positive: ClassVar[tuple[str, ...]] = ("floor", "max_iter")
+    max_iter: int = 100
+    tol: float = 1e-3
 
-    def __init__(
-        self,
-        ridge: float = RIDGE,
-        variance_ridge: float = 10.0,
-        floor: float = 3.0,
-        kernel: str = "linear",
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        super().__init__(
-            ridge,
-            variance_ridge,
-            floor,
-            kernel,
-            candidates=candidates,
-            whiten=whiten,
-            random_state=random_state,
-            seen_bias=seen_bias,
-        )
-        self.max_iter = max_iter
-        self.tol = tol
+    _positive: ClassVar[tuple[str, ...]] = ("floor", "max_iter")
 
     def _learn(self, X: Array, problem: Problem) -> None:
         start, floor = self._predicted(X, problem)

@@ -1,8 +1,9 @@
-"""Methods that look at a sample only through its softmax over the classes: EM-Dirichlet and InMaP."""
+"""FIT: InMaP, class vectors learned again from zero-shot predictions."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
@@ -40,65 +41,58 @@ def proxy_loss(flat: Array, X: Array, targets: Array, scale: float) -> tuple[flo
     return float(-(targets * logs).sum() / len(X)), tangent.ravel()
 
 
+@dataclass(eq=False, repr=False)
 class InMaP(LinearBaseline):
-    """Vision proxies: unit class vectors re-learned from the pool's own zero-shot predictions.
+    """Intra-modal proxy learning (InMaP): class vectors learned again from zero-shot predictions of unlabeled samples.
 
-    ``min over unit w of − N⁻¹ Σ_ik P_ik log softmax_k(proxy_scale · <x_i, w_k>)``, P = softmax(logit_scale · cos(x,
-    class vector)) with class totals drawn together. A softer softmax than the one that made P moves the proxies to
-    where the images are: the gap between the modalities closes.
-
-    The source takes many gradient steps of fixed length; here L-BFGS on the same loss. Reference: Qian, Xu, Hu,
-    *Intra-Modal Proxy Learning for Zero-Shot Visual Categorization with CLIP* (NeurIPS 2023): about 60.3 → 63 % on
-    ImageNet (ResNet-50).
+    Unit proxies w minimize ``− N⁻¹ Σ_ik P_ik log softmax_k(proxy_scale · <x_i, w_k>)``. The targets P are the softmax
+    of ``logit_scale`` times the cosines with the class vectors, with class totals drawn to each other. The softmax of
+    the proxies is softer than that of the targets, which moves the proxies towards the samples.
 
     Parameters
     ----------
-    logit_scale : float, default=100
-        Grows: targets closer to one-hot.
-    proxy_scale : float, default=5
-        Grows: proxies are content with smaller margins and stay closer to the class vectors.
+    logit_scale : float, default=100.0
+        Larger: targets are closer to one class.
+    proxy_scale : float, default=5.0
+        Larger: smaller margins are enough, and proxies stay closer to the class vectors.
     evenness : float, default=0.6
-        In [0, 1]: grows, and class sizes in the targets are drawn to each other; 1: all equal.
+        In [0, 1]. Larger: class sizes in the targets are closer to each other. 1: all equal.
     n_steps : int, default=50
-        Steps of L-BFGS at most: grows, and the targets are fitted more closely.
-    ridge, kernel
-        Of the predicted prototypes, as in ``prototypes``.
+        Largest number of L-BFGS steps. Larger: fits the targets more closely.
+    ridge : float, default=0.1
+        Ridge of the class vectors. Larger: unseen prototypes mix more seen classes, more evenly.
+    kernel : {"linear", "rbf"}, default="linear"
+        Kernel of the descriptions. "rbf" uses the nearest seen descriptions only.
     candidates, whiten, random_state, seen_bias
-        As in every method; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
 
     Attributes
     ----------
     classifiers_ : array of shape (C, d)
-        The proxies; class vectors for classes that are no candidates.
+        The proxies; class vectors for other classes than the candidates.
+
+    Notes
+    -----
+    The paper takes many gradient steps of fixed length; here L-BFGS minimizes the same loss. Published: about 60.3 to
+    63 on ImageNet (CLIP, ResNet-50).
+
+    References
+    ----------
+    Qian, Xu and Hu, "Intra-modal proxy learning for zero-shot visual categorization with CLIP", NeurIPS 2023.
     """
 
     method_key = "inmap"
 
+    logit_scale: float = 100.0
+    proxy_scale: float = 5.0
+    evenness: float = 0.6
+    n_steps: int = 50
+    ridge: float = RIDGE
+    kernel: str = "linear"
+
     _positive: ClassVar[tuple[str, ...]] = ("logit_scale", "proxy_scale", "n_steps")
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge", "evenness")
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
-
-    def __init__(
-        self,
-        logit_scale: float = 100.0,
-        proxy_scale: float = 5.0,
-        evenness: float = 0.6,
-        n_steps: int = 50,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.logit_scale = logit_scale
-        self.proxy_scale = proxy_scale
-        self.evenness = evenness
-        self.n_steps = n_steps
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _takes_texts(self) -> bool:
         return True

@@ -1,8 +1,9 @@
-"""Labels that travel along a graph of the pool: label spreading and ZLaP."""
+"""FIT: label spreading from the most confident unlabeled samples."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from superproto.baselines._shared.graphs import (
     GraphPropagation,
@@ -11,63 +12,54 @@ from superproto.baselines._shared.graphs import (
     normalized_graph,
     spread_labels,
 )
-from superproto.baselines._shared.predicted_prototypes import RIDGE
 from superproto.samples.chunks import Array
 
 
+@dataclass(eq=False, repr=False)
 class SeededSpreading(GraphPropagation):
-    """Label spreading from the pool rows that the class vectors are surest of.
+    """Label spreading: labels of the most confident unlabeled samples spread over a neighbor graph.
 
-    ``F = (1 − α)(I − αS)⁻¹ Y``, S = D^(-1/2) W D^(-1/2), W the symmetrized k-nearest-neighbor graph of the pool
-    weighted by cosine, Y one-hot on the seeds: the ``n_seeds`` rows of each class with the largest lead in cosine
-    over the second class.
-
-    Zhou et al. start from labels; a zero-shot pool has none, so seeds are this package's choice. A new sample gets the
-    mean answer of its nearest pool rows. Reference: Zhou, Bousquet, Lal, Weston, Schölkopf (NIPS 2004). Hold it against
-    68.7 / 70.8 % (unit / whitened) on CUB with EfficientNet-Lite0 and 70.9 / 74.1 % on Flowers, from scikit-learn's.
+    The answer is ``F = (1 − α)(I − αS)⁻¹ Y`` with ``S = D^(-1/2) W D^(-1/2)``. W is the symmetric k-nearest-neighbor
+    graph of the unlabeled samples, weighted by cosine. Y marks the seeds: the ``n_seeds`` samples of each class whose
+    cosine with its class vector leads the second class by most.
 
     Parameters
     ----------
     n_neighbors : int, default=10
-        Grows: labels travel farther, across class borders too.
+        Neighbors in the graph. Larger: labels travel farther, also across class borders.
     alpha : float, default=0.9
-        In [0, 1). Grows: neighbors count for more, the seeds' own labels for less.
+        α, in [0, 1). Larger: neighbors count more, the labels of the seeds less.
+    ridge : float, default=0.1
+        Ridge of the class vectors. Larger: unseen prototypes mix more seen classes, more evenly.
+    kernel : {"linear", "rbf"}, default="linear"
+        Kernel of the descriptions. "rbf" uses the nearest seen descriptions only.
     n_seeds : int, default=16
-        Grows: more of the pool is labeled by the class vectors, more of their mistakes are fixed.
-    ridge, kernel
-        Of the predicted prototypes, as in ``prototypes``.
+        Seeds of each class. Larger: class vectors label more samples, with more errors.
     candidates, whiten, random_state, seen_bias
-        As in every method; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
 
     Attributes
     ----------
     class_vectors_ : array of shape (C, d)
+        Predicted prototypes, or texts in the space of the features.
     pool_rows_, pool_probabilities_ : arrays of shape (N_pool, d) and (N_pool, C)
+        The unlabeled samples and their answers.
+
+    Notes
+    -----
+    The paper starts from given labels. Unseen classes have none, so the seeds are a choice of this package. A new
+    sample receives the mean answer of its nearest unlabeled samples.
+
+    References
+    ----------
+    Zhou, Bousquet, Lal, Weston and Schölkopf, "Learning with local and global consistency", NIPS 2004.
     """
 
     method_key = "label-spreading"
 
-    _positive: ClassVar[tuple[str, ...]] = ("n_neighbors", "n_seeds")
+    n_seeds: int = 16
 
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        alpha: float = 0.9,
-        n_seeds: int = 16,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        self.n_seeds = n_seeds
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
+    _positive: ClassVar[tuple[str, ...]] = ("n_neighbors", "n_seeds")
 
     def _propagate(self, pool: Array, vectors: Array) -> Array:
         seeds = confident_seeds(pool @ vectors.T.astype(pool.dtype), self.n_seeds)

@@ -1,8 +1,9 @@
-"""Sparse and dense regression from descriptions to prototypes along one path: MSplit LBI."""
+"""FIT: MSplit LBI, sparse and dense regression from descriptions to prototypes along one path."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -14,58 +15,50 @@ from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
 
+@dataclass(eq=False, repr=False)
 class MSplitLBI(LinearBaseline):
-    """MSplit LBI: a regression from descriptions to prototypes split into strong sparse and weak dense signals.
+    """MSplit LBI: a regression from descriptions to prototypes with strong sparse and weak dense signals.
 
-    ``L(B, Γ) = 1/2m ||M_s − A_s B||² + 1/2ν ||B − Γ||²`` (B, Γ: (k, d)) is followed along the path of the linearized
-    Bregman iteration ``z ← z − step ∂L/∂Γ``, ``Γ = κ · sign(z) [|z| − 1]₊``, so that strong entries enter Γ first; the
-    *dense* B, which keeps the weak signals too, predicts the prototype ``a_c B`` of every class. Cosine decides.
-
-    Decided here: B is minimized exactly given Γ (Woodbury, m × m) where the source takes a gradient step along with z;
-    class means stand for their samples; the target is scaled so that the first entry of Γ appears at iteration κ, which
-    makes the stopping time ``n_steps`` mean the same on every pack. At ``n_steps=0`` B is ridge regression, in the
-    limit least squares.
-
-    Reference: Zhao, Sun, Fu, Yao et al., "MSplit LBI: realizing feature selection and dense estimation simultaneously
-    in few-shot and zero-shot learning", ICML 2018. Published (VGG-19, standard split): AwA 85.3, CUB 57.5.
+    The loss is ``L(B, Γ) = 1/2m ‖M_s − A_s B‖² + 1/2ν ‖B − Γ‖²`` with B and Γ of shape (k, d). The linearized Bregman
+    iteration ``z ← z − step ∂L/∂Γ``, ``Γ = κ · sign(z) [|z| − 1]₊`` lets strong entries into Γ first. The dense B also
+    has the weak signals; ``a_c B`` is the prototype of class c. Cosine decides.
 
     Parameters
     ----------
     nu : float, default=300.0
-        Grows: less shrinkage of B at the start of the path.
+        ν. Larger: less shrinkage of B at the start of the path.
     kappa : float, default=10.0
-        Damping. Grows: a finer path, for which more steps are needed.
+        κ, damping. Larger: a finer path, which needs more steps.
     n_steps : int, default=50
-        Where the path is stopped. Grows: more entries are unshrunk.
+        Where the path ends. Larger: more entries are not shrunk. 0: B is a ridge regression.
     candidates, whiten, random_state, seen_bias
-        As in every method; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
 
     Attributes
     ----------
     dense_, sparse_ : arrays of shape (k, d)
         B and Γ.
+
+    Notes
+    -----
+    Given Γ, B is minimized exactly; the paper takes a gradient step. Class means stand for their samples. The target is
+    scaled so that the first entry of Γ appears at iteration κ: ``n_steps`` then means the same on every data set.
+    Published (VGG-19, standard split): AwA 85.3, CUB 57.5.
+
+    References
+    ----------
+    Zhao, Sun, Fu, Yao et al., "MSplit LBI: realizing feature selection and dense estimation simultaneously in few-shot
+    and zero-shot learning", ICML 2018.
     """
 
     method_key = "msplit-lbi"
 
+    nu: float = 300.0
+    kappa: float = 10.0
+    n_steps: int = 50
+
     _positive: ClassVar[tuple[str, ...]] = ("nu", "kappa")
     _nonnegative: ClassVar[tuple[str, ...]] = ("n_steps",)
-
-    def __init__(
-        self,
-        nu: float = 300.0,
-        kappa: float = 10.0,
-        n_steps: int = 50,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.nu = nu
-        self.kappa = kappa
-        self.n_steps = n_steps
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         seen, A = problem.seen, unit_semantics(problem.semantics)

@@ -1,8 +1,9 @@
-"""Prototypes predicted from descriptions by kernel ridge, compared by cosine: the start that all others must beat."""
+"""FIT: nearest prototype by cosine, with prototypes predicted from descriptions; the start of most other methods."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from superproto.baselines._shared.class_vectors import first_vectors
 from superproto.baselines._shared.predicted_prototypes import KERNELS, RIDGE
@@ -11,52 +12,47 @@ from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
 
+@dataclass(eq=False, repr=False)
 class Prototypes(LinearBaseline):
     """Nearest prototype by cosine: class means for seen classes, kernel ridge from descriptions for unseen ones.
 
-    ``P_u = K_us (K_ss + ridge m⁻¹ tr(K_ss) I)⁻¹ P_s``, K the kernel of unit descriptions, m the number of seen classes;
-    a sample goes to ``argmax_j cos(x, p_j)``. Without any label, texts in the space of the features are the prototypes.
-
-    It is folklore rather than one paper; the nearest is the kernel regression of class means of Verma and Rai, "A
-    simple exponential family framework for zero-shot learning", ECML 2017, without the variances. Left open there and
-    decided here: the ridge is relative to the mean of the kernel's diagonal, the RBF width is the median squared
-    distance of the seen descriptions, and class means are not re-normalized before the regression. An independent run
-    of the linear form gave 59.9 / 60.4 % (unit / whitened features) on CUB with EfficientNet-Lite0 features and 57.5 /
-    51.8 % on Flowers.
+    The prototypes of unseen classes are ``P_u = K_us (K_ss + ridge m⁻¹ tr(K_ss) I)⁻¹ P_s``. K is the kernel of the unit
+    descriptions, m the number of seen classes, and P_s holds the class means. A sample receives the class
+    ``argmax_j cos(x, p_j)``. Without any label, text embeddings in the space of the features are the prototypes.
 
     Parameters
     ----------
     ridge : float, default=0.1
-        Grows: unseen prototypes draw on more seen classes, more evenly.
+        Ridge, relative to the mean diagonal of the kernel. Larger: unseen prototypes mix more seen classes, more
+        evenly.
     kernel : {"linear", "rbf"}, default="linear"
-        "rbf" looks at the nearest seen descriptions alone.
+        Kernel of the descriptions. "rbf" uses the nearest seen descriptions only.
     candidates, whiten, random_state, seen_bias
-        As in every method; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
 
     Attributes
     ----------
     classifiers_ : array of shape (C, d)
         The prototypes, at length 1.
+
+    Notes
+    -----
+    The method is folklore. The width of the RBF kernel is the median squared distance of the seen descriptions. Class
+    means keep their length in the regression.
+
+    References
+    ----------
+    Verma and Rai, "A simple exponential family framework for zero-shot learning", ECML 2017: the same regression of
+    class means, together with variances.
     """
 
     method_key = "prototypes"
 
+    ridge: float = RIDGE
+    kernel: str = "linear"
+
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge",)
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
-
-    def __init__(
-        self,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _takes_texts(self) -> bool:
         return True

@@ -1,8 +1,9 @@
-"""Bilinear maps between features and descriptions in closed form: ESZSL and SAE."""
+"""FIT: SAE, a linear autoencoder between features and descriptions, in closed form."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -28,57 +29,48 @@ def autoencoder(X_gram: Array, sums: Array, A: Array, counts: Array, lam: float)
     return np.asarray(V.T @ ((1 + lam) * (V @ (A.T @ sums) @ U) / denominator) @ U.T)
 
 
+@dataclass(eq=False, repr=False)
 class SAE(LinearBaseline):
-    """Semantic autoencoder: a linear map to descriptions whose transpose maps back.
+    """Semantic autoencoder: a linear map from features to descriptions whose transpose maps back.
 
-    ``min_W ||X − S W||² + λ ||X Wᵀ − S||²`` with S the description of each sample (rows), W (k, d), solved by the
-    Sylvester equation ``SᵀS W + λ W XᵀX = (1 + λ) SᵀX``. Both Gram matrices are symmetric, so two eigendecompositions
-    solve it and a general Sylvester solver is not needed.
-
-    Which way to compare is left to the reader: from features to descriptions ``cos(W x, a_c)`` or from descriptions to
-    features ``cos(x, Wᵀ a_c)``. Both are here; the second makes fewer hubs and is the default. Features and
-    descriptions have length 1, so λ means the same on every pack.
-
-    Reference: Kodirov, Xiang and Gong, "Semantic autoencoder for zero-shot learning", CVPR 2017. Published (ResNet-101,
-    proposed split, Xian et al. 2019): CUB 33.3, AWA1 53.0, SUN 40.3, aPY 8.3; the MIT-licensed code of
-    github.com/mvp18/Popular-ZSL-Algorithms reaches 46.7, 59.9, 59.9, 16.5, and on EfficientNet-Lite0 features, unit /
-    whitened: CUB 57.9 / 59.4, Flowers 59.6 / 55.7 % (descriptions to features), 45.0 / 50.5 and 55.1 / 47.7 % (features
-    to descriptions). Run beside this class with equal λ it finds the same W; it then rescales every row of W, which
-    costs it up to 1.4 points.
+    It solves ``min_W ‖X − S W‖² + λ ‖X Wᵀ − S‖²``, where S has the description of each sample and W is (k, d). The
+    solution is that of the Sylvester equation ``SᵀS W + λ W XᵀX = (1 + λ) SᵀX``. Samples and classes are compared by
+    cosine, in the space of the features or in that of the descriptions.
 
     Parameters
     ----------
     lam : float, default=0.2
-        Weight of the encoder. Grows: predicts descriptions better and features worse.
+        λ, weight of the encoder. Larger: predicts descriptions better and features worse.
     direction : {"semantic-to-feature", "feature-to-semantic"}, default="semantic-to-feature"
-        The space in which samples and classes are compared.
+        The space of the comparison: ``cos(x, Wᵀ a_c)`` or ``cos(W x, a_c)``. The first makes fewer hubs.
     candidates, whiten, random_state, seen_bias
-        As in every method; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
 
     Attributes
     ----------
     projection_ : array of shape (k, d)
         W.
+
+    Notes
+    -----
+    Both Gram matrices are symmetric, so two eigendecompositions solve the equation. Features and descriptions have
+    length 1, so λ means the same on every data set. The paper leaves the direction to the reader.
+
+    The MIT-licensed code of github.com/mvp18/Popular-ZSL-Algorithms finds the same W with equal λ. It then rescales the
+    rows of W. Published (ResNet-101, proposed split, Xian et al. 2019): CUB 33.3, AWA1 53.0, SUN 40.3, aPY 8.3.
+
+    References
+    ----------
+    Kodirov, Xiang and Gong, "Semantic autoencoder for zero-shot learning", CVPR 2017.
     """
 
     method_key = "sae"
 
+    lam: float = 0.2
+    direction: str = "semantic-to-feature"
+
     _positive: ClassVar[tuple[str, ...]] = ("lam",)
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"direction": ("semantic-to-feature", "feature-to-semantic")}
-
-    def __init__(
-        self,
-        lam: float = 0.2,
-        direction: str = "semantic-to-feature",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.lam = lam
-        self.direction = direction
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         A = unit_semantics(problem.semantics)

@@ -21,28 +21,39 @@ def worst_violation(margins: Array) -> Array:
 
 @dataclass(eq=False, repr=False)
 class SJE(Ranking):
-    """Structured joint embedding: the worst violation of each sample counts.
+    """Structured joint embedding: a bilinear score, the worst violation of each sample counts.
 
-    ``min_W Σ_i max_c [margin 1(c ≠ y_i) + x_iᵀ W (a_c − a_{y_i})]₊``, a structured SVM with 0/1 loss; with the identity
-    for descriptions, the multiclass SVM of Crammer and Singer. The source leaves the norms of features open;
-    preparation as in :class:`ALE`.
-
-    Reference: Akata, Reed, Walter, Lee and Schiele, "Evaluation of output embeddings for fine-grained image
-    classification", CVPR 2015. Published (ResNet-101, proposed split; recalled from Xian et al. 2019, not re-read): CUB
-    53.9, AWA1 65.6, SUN 53.7, aPY 32.9.
+    It solves ``min_W Σ_i max_c [margin 1(c ≠ y_i) + x_iᵀ W (a_c − a_{y_i})]₊`` by stochastic gradient descent. This is
+    a structured SVM with 0/1 loss. The score of class c is ``xᵀ W a_c``.
 
     Parameters
     ----------
     margin : float, default=1.0
-        By how much the true class must win. Only margin / learning_rate matters: grows: fits the seen classes less.
+        By how much the true class must win. Larger: fits the seen classes less. Only margin / learning_rate matters.
     learning_rate : float, default=1.0
-        Step of SGD. Grows: fits the seen classes closer.
+        Step of SGD. Larger: fits the seen classes more closely.
     n_epochs : int, default=10
-        Passes over the labeled rows. Few passes regularize.
+        Passes over the labeled samples. Larger: less regularized.
     batch_size : int, default=64
-        Rows of a step.
+        Samples of a step. Larger: fewer steps, with less noise.
     candidates, whiten, random_state, seen_bias
-        As in every method; ``random_state`` draws the batches.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` draws the batches.
+
+    Attributes
+    ----------
+    classifiers_, offsets_ : arrays of shape (C, d) and (C,)
+        Scores are ``x · w_c + b_c``.
+
+    Notes
+    -----
+    With the identity for descriptions it is the multiclass SVM of Crammer and Singer. The paper leaves the norms of
+    features open; features are prepared as in ``ale``. Published (ResNet-101, proposed split; quoted from memory of
+    Xian et al. 2019): CUB 53.9, AWA1 65.6, SUN 53.7, aPY 32.9.
+
+    References
+    ----------
+    Akata, Reed, Walter, Lee and Schiele, "Evaluation of output embeddings for fine-grained image classification", CVPR
+    2015.
     """
 
     method_key = "sje"

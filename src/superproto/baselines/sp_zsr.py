@@ -1,7 +1,8 @@
-"""Clusters of the pool matched one to one with classes: BiDiLEL and structured prediction (SP-ZSR)."""
+"""FIT: SP-ZSR, clusters of unlabeled samples matched one to one with classes."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,59 +18,51 @@ from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
 
+@dataclass(eq=False, repr=False)
 class SPZSR(LinearBaseline):
-    """Structured prediction: clusters of the pool are given to classes one to one, by the bilinear scores of samples.
+    """Structured prediction: clusters of unlabeled samples matched one to one with classes by bilinear scores.
 
-    Instance score ``x W a_c`` (ridge on both sides); K-means of the pool; the bijection of clusters and classes with
-    the largest total score (a linear program whose vertices are permutations: Hungarian method). Then, in turn,
-    samples go to ``argmax <x, center_c> / σ + trust · <x, W a_c> / τ`` and centers to the mean of their samples; σ,
-    τ: the standard deviations of the two scores.
-
-    The source's instance score is a learned latent probability model; the closed-form bilinear score stands for it.
-    Reference: Zhang, Saligrama, *Zero-Shot Recognition via Structured Prediction* (ECCV 2016): AwA 92.1, CUB 55.3,
-    aPY 69.7 (VGG).
+    The score of a sample is ``x W a_c``, learned by a ridge on both sides. K-means clusters and classes are matched by
+    the bijection of the largest total score. Then two steps alternate: samples go to
+    ``argmax <x, center_c> / σ + trust · <x, W a_c> / τ``, and centers to the mean of their samples. σ and τ are the
+    standard deviations of the two scores.
 
     Parameters
     ----------
     trust : float, default=0.3
-        Grows: a sample's own bilinear score counts for more, its cluster for less.
-    gamma, lam : float, default=1
-        Ridge on features and on descriptions, in mean eigenvalues. Grow: smoother.
+        Larger: a sample's own bilinear score counts more, its cluster less.
+    gamma, lam : float, default=1.0
+        Ridges on features and on descriptions, in mean eigenvalues. Larger: smoother.
     n_iter : int, default=10
-        Rounds of samples and centers.
-    candidates, whiten, seen_bias
-        As in every method.
-    random_state : int, default=None
-        Of K-means.
+        Rounds of samples and centers. Larger: farther from the first clusters.
+    candidates, whiten, random_state, seen_bias
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` seeds K-means.
 
     Attributes
     ----------
     classifiers_ : array of shape (C, d)
         Both scores in one linear form.
+
+    Notes
+    -----
+    The score of the paper is a learned latent probability model; the closed-form bilinear score replaces it. The
+    matching is a linear program whose vertices are permutations; the Hungarian method solves it. Published (VGG): AwA
+    92.1, CUB 55.3, aPY 69.7.
+
+    References
+    ----------
+    Zhang and Saligrama, "Zero-shot recognition via structured prediction", ECCV 2016.
     """
 
     method_key = "sp-zsr"
 
+    trust: float = 0.3
+    gamma: float = 1.0
+    lam: float = 1.0
+    n_iter: int = 10
+
     _positive: ClassVar[tuple[str, ...]] = ("gamma", "lam", "n_iter")
     _nonnegative: ClassVar[tuple[str, ...]] = ("trust",)
-
-    def __init__(
-        self,
-        trust: float = 0.3,
-        gamma: float = 1.0,
-        lam: float = 1.0,
-        n_iter: int = 10,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.trust = trust
-        self.gamma = gamma
-        self.lam = lam
-        self.n_iter = n_iter
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen = ~problem.asked, problem.seen

@@ -1,24 +1,14 @@
-"""Gaussian mixtures of the pool, held by zero-shot predictions and a neighbor graph: TransCLIP and StatA.
-
-Both minimize, over assignments z (rows of the simplex), means and diagonal variances,
-
-    J = − T⁻¹ Σ_ik z_ik log N(x_i; μ_k, Σ_k) − ½ Σ_ij w_ij <z_i, z_j> + Σ_i <z_i, log z_i − λ log ŷ_i>,
-
-ŷ = softmax(scale · cos(x, class vector)), w the mean of both directions of a k-nearest-neighbor graph, divided by k.
-T is in the authors' code (50) and not in their equations: hundreds of features would else drown the other terms. The
-methods differ in what holds the Gaussians. Each block has a closed form (means, put back at length 1 as the authors do,
-for isotropic Σ alone); in z the quadratic term is replaced by its tangent, so all rows move at once.
-"""
+"""FIT: StatA, a Gaussian mixture anchored at the class vectors."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from superproto.baselines._shared.gaussians import Moments
 from superproto.baselines._shared.mixtures import AnchoredMixture
-from superproto.baselines._shared.predicted_prototypes import RIDGE
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
@@ -34,64 +24,62 @@ def anchored_gaussians(moments: Moments, anchor: Array, spread: Array, weight: f
     return means, (own + weight * (spread + (anchor - means) ** 2)) / total
 
 
+@dataclass(eq=False, repr=False)
 class StatA(AnchoredMixture):
-    """TransCLIP with a variance for each class, and Gaussians anchored at the class vectors: classes may be absent.
+    """Statistical anchors (StatA): TransCLIP with class variances, and Gaussians anchored at the class vectors.
 
-    ``μ_k ∝ β_k mean_k + (1 − β_k) t_k``, the variance alike, ``β_k = n_k / (n_k + anchor_weight)``: a class that few
-    rows choose stays where its class vector t_k put it.
-
-    Left open, and chosen: the anchor's variance Σ' is that of the pool around the class vectors under ŷ, shared by
-    all classes; sums over rows are divided once, after the last chunk (the published code divides in every chunk).
-    Reference: Zanella, Fuchs, De Vleeschouwer, Ben Ayed, *Realistic Test-Time Adaptation of Vision-Language Models*
-    (CVPR 2025): 70.4 % where 1 to 4 classes are present and TransCLIP has 38.9. Hold it against 63.1 / 70.2 % (unit /
-    whitened) on CUB with EfficientNet-Lite0 and 69.9 / 74.1 % on Flowers, from the authors' code.
+    The means are ``μ_k ∝ β_k mean_k + (1 − β_k) t_k``, the variances alike, with ``β_k = n_k / (n_k + anchor_weight)``.
+    t_k is the class vector and n_k the number of samples of the class. A class that few samples choose stays at its
+    class vector, so that candidate classes may be absent.
 
     Parameters
     ----------
-    anchor_weight : float, default=1
-        Grows: Gaussians stay closer to their class vectors; in samples.
-    n_neighbors, logit_scale, zero_shot_weight, temperature, n_iter, ridge, kernel
-        As in ``transclip``; a logit scale of 50 did best on validation classes.
+    n_neighbors : int, default=3
+        Neighbors in the graph. Larger: more neighbors vote on a sample.
+    logit_scale : float, default=50.0
+        Larger: sharper zero-shot predictions, which hold the mixture more.
+    zero_shot_weight : float, default=1.0
+        Larger: samples stay closer to their zero-shot predictions.
+    temperature : float, default=50.0
+        Larger: the Gaussians count less beside zero-shot predictions and neighbors.
+    n_iter : int, default=10
+        Rounds of assignments and Gaussians. Larger: farther from the start.
+    ridge : float, default=0.1
+        Ridge of the class vectors. Larger: unseen prototypes mix more seen classes, more evenly.
+    kernel : {"linear", "rbf"}, default="linear"
+        Kernel of the descriptions. "rbf" uses the nearest seen descriptions only.
+    anchor_weight : float, default=1.0
+        In samples. Larger: Gaussians stay closer to their class vectors.
     candidates, whiten, random_state, seen_bias
-        As in every method; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
 
     Attributes
     ----------
     means_, variances_ : arrays of shape (n, d)
         Of the candidate classes.
     class_vectors_ : array of shape (C, d)
+        Predicted prototypes, or texts in the space of the features.
     pool_rows_, pool_probabilities_ : arrays of shape (N_pool, d) and (N_pool, C)
+        The unlabeled samples and their answers.
+
+    Notes
+    -----
+    The paper leaves the variance of the anchor open. Here it is that of the unlabeled samples around the class vectors
+    under the zero-shot predictions, shared by all classes. Sums over samples are divided once; the published code
+    divides in every chunk. The logit scale was chosen on validation classes. Published: 70.4 where 1 to 4 classes are
+    present, 38.9 for TransCLIP there.
+
+    References
+    ----------
+    Zanella, Fuchs, De Vleeschouwer and Ben Ayed, "Realistic test-time adaptation of vision-language models", CVPR 2025.
     """
 
     method_key = "stata"
 
-    _positive: ClassVar[tuple[str, ...]] = ("logit_scale", "temperature", "n_iter", "anchor_weight")
+    anchor_weight: float = 1.0
+    logit_scale: float = 50.0
 
-    def __init__(
-        self,
-        anchor_weight: float = 1.0,
-        n_neighbors: int = 3,
-        logit_scale: float = 50.0,
-        zero_shot_weight: float = 1.0,
-        temperature: float = 50.0,
-        n_iter: int = 10,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.anchor_weight = anchor_weight
-        self.n_neighbors = n_neighbors
-        self.logit_scale = logit_scale
-        self.zero_shot_weight = zero_shot_weight
-        self.temperature = temperature
-        self.n_iter = n_iter
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
+    _positive: ClassVar[tuple[str, ...]] = ("logit_scale", "temperature", "n_iter", "anchor_weight")
 
     def _first(self, X: Array, zero_shot: Array, vectors: Array) -> tuple[Array, Array]:
         around = zero_shot.T @ (X * X) - 2 * vectors * (zero_shot.T @ X) + zero_shot.sum(axis=0)[:, None] * vectors**2

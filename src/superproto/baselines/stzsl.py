@@ -1,8 +1,9 @@
-"""Methods that borrow samples: from seen classes for unseen ones (STZSL), from the pool, the surest first (TSTD)."""
+"""FIT: STZSL, samples of seen classes transferred to unseen ones, then a linear SVM."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from sklearn.svm import LinearSVC
@@ -28,68 +29,61 @@ def diverse_choice(rows: Array, likeness: Array, n_chosen: int, diversity: float
     return chosen
 
 
+@dataclass(eq=False, repr=False)
 class STZSL(LinearBaseline):
-    """Samples of seen classes transferred to the unseen classes they resemble, then a linear support vector machine.
+    """Transferred samples: seen samples that resemble an unseen class get its label, then a linear SVM.
 
-    For an unseen class, labeled rows are ranked by ``cos(x, p_u)``, p_u its predicted prototype, minus ``diversity``
-    times the largest cosine to a row chosen before; the first ``n_transferred`` get its label. An SVM (one against
-    all) is trained on them, and ``n_rounds`` times again with the pool rows that it is surest of in place of as many
-    transferred ones.
-
-    Left open, and chosen: similarity in feature space through predicted prototypes (the source uses attribute scores
-    of pretrained detectors); a transferred row is moved by ``p_u − mean of its own class``, or classes that borrow
-    from the same neighbors could not be told apart. Seen candidates train on their own rows. Reference: Guo, Ding,
-    Han, Gao, *Zero-Shot Learning With Transferred Samples* (TIP 2017): AwA 83.7, CUB 58.7, aPY 54.4 (VGG, as quoted
-    by HPL).
+    Labeled samples are ranked by ``cos(x, p_u)``, p_u the predicted prototype of the unseen class. ``diversity`` times
+    the largest cosine with a chosen sample is subtracted. The first ``n_transferred`` train a one-versus-rest SVM. In
+    each further round, the unlabeled samples it is most confident of replace as many transferred ones.
 
     Parameters
     ----------
     n_transferred : int, default=20
-        Rows given to each class. Grows: more variety, less likeness.
+        Samples given to each class. Larger: more varied and less similar samples.
     diversity : float, default=0.3
-        Grows: chosen rows differ more from each other.
+        Larger: chosen samples differ more from each other.
     n_rounds : int, default=3
-        Rounds of training with sure pool rows; 0: transferred rows only.
-    penalty : float, default=1
-        C of the SVM. Grows: training rows are fitted more closely.
-    ridge, kernel
-        Of the predicted prototypes, as in ``prototypes``.
+        Rounds with confident unlabeled samples. Larger: more training on own predictions. 0: transferred samples only.
+    penalty : float, default=1.0
+        C of the SVM. Larger: fits the training samples more closely.
+    ridge : float, default=0.1
+        Ridge of the prototypes. Larger: unseen prototypes mix more seen classes, more evenly.
+    kernel : {"linear", "rbf"}, default="linear"
+        Kernel of the descriptions. "rbf" uses the nearest seen descriptions only.
     candidates, whiten, random_state, seen_bias
-        As in every method; the SVM's solver may draw random numbers.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` seeds the solver of
+        the SVM.
 
     Attributes
     ----------
     classifiers_, offsets_ : arrays of shape (C, d) and (C,)
-        Of the SVM; predicted prototypes for classes that are no candidates.
+        Of the SVM; predicted prototypes for other classes than the candidates.
+
+    Notes
+    -----
+    The paper takes similarity from pretrained attribute detectors; here it is the cosine with predicted prototypes. A
+    transferred sample is moved by ``p_u − mean of its own class``. Without this, classes that take samples of the same
+    neighbors could not be told apart. Seen candidates train on their own samples. Published (VGG, as quoted by the HPL
+    paper): AwA 83.7, CUB 58.7, aPY 54.4.
+
+    References
+    ----------
+    Guo, Ding, Han and Gao, "Zero-shot learning with transferred samples", TIP 2017.
     """
 
     method_key = "stzsl"
 
+    n_transferred: int = 20
+    diversity: float = 0.3
+    n_rounds: int = 3
+    penalty: float = 1.0
+    ridge: float = RIDGE
+    kernel: str = "linear"
+
     _positive: ClassVar[tuple[str, ...]] = ("n_transferred", "penalty")
     _nonnegative: ClassVar[tuple[str, ...]] = ("diversity", "n_rounds", "ridge")
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
-
-    def __init__(
-        self,
-        n_transferred: int = 20,
-        diversity: float = 0.3,
-        n_rounds: int = 3,
-        penalty: float = 1.0,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.n_transferred = n_transferred
-        self.diversity = diversity
-        self.n_rounds = n_rounds
-        self.penalty = penalty
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         prototypes = start_prototypes(X, problem, self.ridge, self.kernel)

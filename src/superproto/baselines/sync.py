@@ -1,8 +1,9 @@
-"""Classifiers and exemplars synthesized from those of similar classes: SynC and EXEM."""
+"""FIT: SynC, classifiers synthesized from those of similar classes."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -28,64 +29,58 @@ def similarities(A: Array, A_seen: Array, sharpness: float) -> Array:
     return np.asarray(softmax(-sharpness * distances, axis=1))
 
 
+@dataclass(eq=False, repr=False)
 class SynC(LinearBaseline):
     """Synthesized classifiers: linear classifiers of all classes as mixtures of phantom classifiers.
 
-    ``w_c = Σ_r s_cr v_r``, ``s_c = softmax_r(−sharpness ||a_c − b_r||²)``, phantom classes b_r at the seen
-    descriptions; V minimizes ``loss(X Wᵀ) + ridge/2 ||W_s||²`` over the seen classes. As many phantoms as seen classes
-    make S square, so W_s is learned freely, ``V = S_ss⁻¹ W_s``, and ``W_u = S_us V``.
-
-    Losses of the source: one-versus-all squared hinge ("ovo" in its code), Crammer-Singer, and the structured loss
-    whose margin is the distance of descriptions. Here: the first and the last, the last squared. Left open: distances
-    are in units of their median; rows are centered and get a constant feature; L-BFGS solves both. Mixtures of
-    classifiers come in very different lengths, so they are compared at length 1: on validation classes worth 0 to 9
-    points.
-
-    Reference: Changpinyo, Chao, Gong and Sha, "Synthesized classifiers for zero-shot learning", CVPR 2016. Published
-    (ResNet-101, proposed split, Xian et al. 2019): CUB 55.6, AWA1 54.0, SUN 56.3, aPY 23.9.
+    The classifier of class c is ``w_c = Σ_r s_cr v_r`` with ``s_c = softmax_r(−sharpness ‖a_c − b_r‖²)``. The phantom
+    classes b_r are at the seen descriptions. The seen classifiers W_s minimize ``loss(X W_sᵀ) + ridge/2 ‖W_s‖²``. Then
+    ``V = S_ss⁻¹ W_s`` gives the unseen ones, ``W_u = S_us V``.
 
     Parameters
     ----------
     loss : {"one-vs-all", "struct"}, default="struct"
-        What the classifiers of seen classes minimize.
+        Loss of the seen classifiers: a squared hinge for each class, or a margin that is the distance of descriptions.
     ridge : float, default=3e-4
-        Grows: smoother classifiers. The loss is a mean over samples (and classes), so it means the same on every pack.
+        Larger: smoother classifiers. The loss is a mean over samples, so the ridge means the same on every data set.
     sharpness : float, default=0.3
-        Grows: an unseen class is made of its nearest seen classes alone.
+        Larger: an unseen class is made of its nearest seen classes only.
     normalize : bool, default=True
-        Bring every classifier to length 1 and leave out its offset, so that no class wins by its size. False: the
-        source.
+        Scale every classifier to length 1 and drop its offset, so that no class wins by its size. False: as in the
+        paper.
     max_iter : int, default=100
-        At most so many L-BFGS steps.
+        Largest number of L-BFGS steps. Larger: a closer minimum.
     candidates, whiten, random_state, seen_bias
-        As in every method; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
+
+    Attributes
+    ----------
+    classifiers_, offsets_ : arrays of shape (C, d) and (C,)
+        Scores are ``x · w_c + b_c``.
+
+    Notes
+    -----
+    The paper has a third loss, that of Crammer and Singer. Here the structured loss is squared, and L-BFGS minimizes
+    both. Distances are in units of their median; samples are centered and have a constant feature. ``normalize`` was
+    chosen on validation classes. Published (ResNet-101, proposed split, Xian et al. 2019): CUB 55.6, AWA1 54.0, SUN
+    56.3, aPY 23.9.
+
+    References
+    ----------
+    Changpinyo, Chao, Gong and Sha, "Synthesized classifiers for zero-shot learning", CVPR 2016.
     """
 
     method_key = "sync"
 
+    loss: str = "struct"
+    ridge: float = 3e-4
+    sharpness: float = 0.3
+    normalize: bool = True
+    max_iter: int = 100
+
     _positive: ClassVar[tuple[str, ...]] = ("sharpness", "max_iter")
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge",)
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": ("one-vs-all", "struct")}
-
-    def __init__(
-        self,
-        loss: str = "struct",
-        ridge: float = 3e-4,
-        sharpness: float = 0.3,
-        normalize: bool = True,
-        max_iter: int = 100,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.loss = loss
-        self.ridge = ridge
-        self.sharpness = sharpness
-        self.normalize = normalize
-        self.max_iter = max_iter
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         known, seen, A = ~problem.asked, problem.seen, unit_semantics(problem.semantics)

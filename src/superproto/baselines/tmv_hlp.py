@@ -1,15 +1,15 @@
-"""Transductive multi-view embedding and label propagation on a hypergraph (TMV-HLP)."""
+"""FIT: TMV-HLP, two views in one space and label propagation on a hypergraph."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg, sparse
 
 from superproto.baselines._shared.graphs import PoolMemory, edges, nearest_neighbors, row_shares, spread_labels
 from superproto.baselines._shared.predicted_prototypes import KERNELS, RIDGE, start_prototypes, unit_semantics
-from superproto.errors import UserError
 from superproto.estimator.kernel_ridge import solve_ridge
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
@@ -50,74 +50,66 @@ def hypergraph_walk(holds: sparse.csr_matrix, weights: Array) -> sparse.csr_matr
     return (half @ sparse.diags(weights / edge_sizes) @ half.T).tocsr()
 
 
+@dataclass(eq=False, repr=False)
 class TMVHLP(PoolMemory):
-    """Views of the pool aligned by canonical correlation, then labels spread from the classes over a hypergraph.
+    """Transductive multi-view embedding: two views in one space, labels spread from the classes over a hypergraph.
 
-    Two views of an image: its features, and the description predicted from them by ridge on the labeled rows. Both
-    are mapped to a common space by canonical correlation *on the pool*, coordinates weighted by
-    ``correlation^power``. Classes are nodes too: their description in one view, their predicted prototype in the
-    other. For each ordered pair of views, each node makes a hyperedge of itself and of its nearest nodes in the other
-    view; ``F = (1 − α)(I − αΘ)⁻¹ Y``, Y one-hot on the class nodes, Θ the normalized walk of the hypergraph.
-
-    The source has several semantic views (attributes, word vectors) and no class node in the feature view; with one
-    kind of description the predicted prototype stands there. A hyperedge weighs as much as its mean cosine. Features
-    are first reduced to ``n_components`` principal directions. New samples get the mean answer of their nearest pool
-    rows. Reference: Fu, Hospedales, Xiang, Gong, *Transductive Multi-View Zero-Shot Learning* (TPAMI 2015): AwA 80.5,
-    CUB 47.9 (deep features, as quoted by HPL).
+    The views of a sample are its features and the description that ridge predicts from them. Canonical correlation of
+    the unlabeled samples maps both to one space, with coordinates weighted by ``correlation^power``. Each node makes a
+    hyperedge of itself and its nearest nodes in the other view; classes are nodes too. Labels spread from the classes,
+    ``F = (1 − α)(I − αΘ)⁻¹ Y``, with Θ the normalized walk of the hypergraph.
 
     Parameters
     ----------
     n_components : int, default=100
-        Dimension of the common space. Grows: weakly correlated directions join in.
-    power : float, default=4
-        Grows: strongly correlated directions count for more.
+        Dimension of the common space. Larger: directions of weaker correlation join.
+    power : float, default=4.0
+        Larger: strongly correlated directions count more.
     n_neighbors : int, default=10
-        Nodes of a hyperedge. Grows: labels travel farther, across class borders too.
+        Nodes of a hyperedge. Larger: labels travel farther, also across class borders.
     alpha : float, default=0.9
-        In [0, 1). Grows: labels travel along longer paths.
-    ridge, kernel
-        Of the predicted prototypes, as in ``prototypes``.
+        α, in [0, 1). Larger: labels travel along longer paths.
+    ridge : float, default=0.1
+        Ridge of the class vectors. Larger: unseen prototypes mix more seen classes, more evenly.
+    kernel : {"linear", "rbf"}, default="linear"
+        Kernel of the descriptions. "rbf" uses the nearest seen descriptions only.
     candidates, whiten, random_state, seen_bias
-        As in every method; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
 
     Attributes
     ----------
     class_vectors_ : array of shape (C, d)
-        Predicted prototypes; without a pool they answer by cosine.
+        Predicted prototypes; without unlabeled samples they answer by cosine.
     pool_rows_, pool_probabilities_ : arrays of shape (N_pool, d) and (N_pool, C)
+        The unlabeled samples and their answers.
+
+    Notes
+    -----
+    The paper has several semantic views and no class node in the view of features. Here there is one kind of
+    description, and predicted prototypes are the class nodes in that view. A hyperedge weighs its mean cosine. Features
+    are first reduced to ``n_components`` principal components. A new sample receives the mean answer of its nearest
+    unlabeled samples. Published (deep features, as quoted by the HPL paper): AwA 80.5, CUB 47.9.
+
+    References
+    ----------
+    Fu, Hospedales, Xiang and Gong, "Transductive multi-view zero-shot learning", TPAMI 2015.
     """
 
     method_key = "tmv-hlp"
 
+    n_components: int = 100
+    power: float = 4.0
+    n_neighbors: int = 10
+    alpha: float = 0.9
+    ridge: float = RIDGE
+    kernel: str = "linear"
+
     _positive: ClassVar[tuple[str, ...]] = ("n_components", "n_neighbors")
-    _nonnegative: ClassVar[tuple[str, ...]] = ("power", "ridge", "alpha")
+    _nonnegative: ClassVar[tuple[str, ...]] = ("power", "ridge")
+    _fractions: ClassVar[tuple[str, ...]] = ("alpha",)
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
 
-    def __init__(
-        self,
-        n_components: int = 100,
-        power: float = 4.0,
-        n_neighbors: int = 10,
-        alpha: float = 0.9,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.n_components = n_components
-        self.power = power
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
-
     def _learn(self, X: Array, problem: Problem) -> None:
-        if not self.alpha < 1:
-            raise UserError(f"alpha is {self.alpha}, but it must be at least 0 and less than 1.")
         self.class_vectors_ = unit_rows(start_prototypes(X, problem, self.ridge, self.kernel))
         if not problem.asked.any():
             self._keep_nothing(X, problem)

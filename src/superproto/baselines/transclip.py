@@ -1,24 +1,11 @@
-"""Gaussian mixtures of the pool, held by zero-shot predictions and a neighbor graph: TransCLIP and StatA.
-
-Both minimize, over assignments z (rows of the simplex), means and diagonal variances,
-
-    J = − T⁻¹ Σ_ik z_ik log N(x_i; μ_k, Σ_k) − ½ Σ_ij w_ij <z_i, z_j> + Σ_i <z_i, log z_i − λ log ŷ_i>,
-
-ŷ = softmax(scale · cos(x, class vector)), w the mean of both directions of a k-nearest-neighbor graph, divided by k.
-T is in the authors' code (50) and not in their equations: hundreds of features would else drown the other terms. The
-methods differ in what holds the Gaussians. Each block has a closed form (means, put back at length 1 as the authors do,
-for isotropic Σ alone); in z the quadratic term is replaced by its tangent, so all rows move at once.
-"""
+"""FIT: TransCLIP, a Gaussian mixture held by zero-shot predictions and a neighbor graph."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from superproto.baselines._shared.gaussians import Moments
 from superproto.baselines._shared.mixtures import AnchoredMixture
-from superproto.baselines._shared.predicted_prototypes import RIDGE
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
@@ -39,69 +26,54 @@ def most_confident_means(X: Array, probabilities: Array, n_rows: int) -> Array:
 
 
 class TransCLIP(AnchoredMixture):
-    """A Gaussian mixture of the pool with one shared diagonal variance, held by zero-shot predictions and neighbors.
+    """TransCLIP: a Gaussian mixture of the unlabeled samples, held by zero-shot predictions and by neighbors.
 
-    Assignments ``z_i ∝ ŷ_i^λ exp(T⁻¹ log N(x_i; μ, Σ) + Σ_j w_ij z_j)``, five rounds of them, then means and the
-    variance as weighted averages; ten times. Means start at the eight surest rows of each class, the variance at 1/d.
-
-    The published code takes the number of classes from the test labels; here it is the number of candidates. The
-    graph is symmetrized, so that the update has an objective. Labeled rows of candidate classes (generalized setting)
-    join the averages with their labels, as in the authors' few-shot variant. Reference: Zanella, Gérin, Ben Ayed,
-    *Boosting Vision-Language Models with Transduction* (NeurIPS 2024): 65.2 → 70.3 % over eleven data sets. Hold it
-    against 66.8 / 71.0 % (unit / whitened) on CUB with EfficientNet-Lite0 and 76.6 / 74.9 % on Flowers, from the
-    authors' code.
+    Assignments are ``z_i ∝ ŷ_i^λ exp(log N(x_i; μ, Σ) / T + Σ_j w_ij z_j)``. ŷ is the softmax of ``logit_scale`` times
+    the cosines with the class vectors, and w a neighbor graph. Five rounds of assignments alternate with weighted means
+    and one shared diagonal variance. The means start at the eight most confident samples of each class.
 
     Parameters
     ----------
     n_neighbors : int, default=3
-        Grows: more neighbors vote on a row.
-    logit_scale : float, default=30
-        Grows: zero-shot predictions are sharper and hold the mixture more. The authors have CLIP's own 100; 30 did
-        better on validation classes with predicted prototypes.
-    zero_shot_weight : float, default=1
-        λ: grows, and rows stay with the zero-shot predictions.
-    temperature : float, default=50
-        T: grows, and the Gaussians count for less against zero-shot predictions and neighbors.
+        Neighbors in the graph. Larger: more neighbors vote on a sample.
+    logit_scale : float, default=30.0
+        Larger: sharper zero-shot predictions, which hold the mixture more.
+    zero_shot_weight : float, default=1.0
+        λ. Larger: samples stay closer to their zero-shot predictions.
+    temperature : float, default=50.0
+        T. Larger: the Gaussians count less beside zero-shot predictions and neighbors.
     n_iter : int, default=10
-        Grows: the mixture goes on to move away from its start.
-    ridge, kernel
-        Of the predicted prototypes, as in ``prototypes``.
+        Rounds of assignments and Gaussians. Larger: farther from the start.
+    ridge : float, default=0.1
+        Ridge of the class vectors. Larger: unseen prototypes mix more seen classes, more evenly.
+    kernel : {"linear", "rbf"}, default="linear"
+        Kernel of the descriptions. "rbf" uses the nearest seen descriptions only.
     candidates, whiten, random_state, seen_bias
-        As in every method; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
 
     Attributes
     ----------
     means_, variances_ : arrays of shape (n, d) and (1, d)
         Of the candidate classes.
     class_vectors_ : array of shape (C, d)
+        Predicted prototypes, or texts in the space of the features.
     pool_rows_, pool_probabilities_ : arrays of shape (N_pool, d) and (N_pool, C)
+        The unlabeled samples and their answers.
+
+    Notes
+    -----
+    The published code takes the number of classes from the test labels; here it is the number of candidates. The graph
+    is symmetric, so that the update has an objective. Labeled samples of candidate classes join the means with their
+    labels, as in the authors' few-shot variant. The paper has a logit scale of 100, that of CLIP; 30 was better on
+    validation classes with predicted prototypes. T is in the authors' code, not in their equations. Published: 65.2 to
+    70.3 over eleven data sets.
+
+    References
+    ----------
+    Zanella, Gérin and Ben Ayed, "Boosting vision-language models with transduction", NeurIPS 2024.
     """
 
     method_key = "transclip"
-
-    def __init__(
-        self,
-        n_neighbors: int = 3,
-        logit_scale: float = 30.0,
-        zero_shot_weight: float = 1.0,
-        temperature: float = 50.0,
-        n_iter: int = 10,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.logit_scale = logit_scale
-        self.zero_shot_weight = zero_shot_weight
-        self.temperature = temperature
-        self.n_iter = n_iter
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _first(self, X: Array, zero_shot: Array, vectors: Array) -> tuple[Array, Array]:
         # A feature that hardly varies must not decide alone.

@@ -1,8 +1,9 @@
-"""Methods that borrow samples: from seen classes for unseen ones (STZSL), from the pool, the surest first (TSTD)."""
+"""FIT: TSTD, a dictionary between prototypes and descriptions, learned again with confident samples."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,52 +15,48 @@ from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
 
+@dataclass(eq=False, repr=False)
 class TSTD(LinearBaseline):
-    """A dictionary between prototypes and descriptions, both ways, re-learned with the pool samples it is surest of.
+    """Self-training dictionary: prototypes and descriptions map to each other, and confident samples join the fit.
 
-    ``min_D (1 − β) Σ_c ||p_c − a_c D||² + β Σ_c ||p_c Dᵀ − a_c||²`` over class prototypes p (a Sylvester equation);
-    an unseen class is at ``a D``. In round r of R the ``r/R`` surest of the rows that choose a class give it a
-    prototype of its own, which joins the fit of D; in the end the class is half way between that prototype and ``a
-    D``.
-
-    Left open, and chosen: surest is the largest lead in cosine; the weight of the two directions; the half way.
-    Reference: Yu, Ji, Guo, Zhang, *Transductive Zero-Shot Learning With Adaptive Structural Embedding* / *a
-    Self-Training Dictionary Approach* (T-Cyb 2018): AwA 90.3, CUB 58.2 (VGG, as quoted by HPL).
+    The dictionary minimizes ``(1 − β) Σ_c ‖p_c − a_c D‖² + β Σ_c ‖p_c Dᵀ − a_c‖²`` over class prototypes p, a Sylvester
+    equation. An unseen class starts at ``a D``. In round r of R, the mean of the ``r/R`` most confident samples of a
+    class joins the fit of D.  The class ends half way between that mean and ``a D``.
 
     Parameters
     ----------
     reverse_weight : float, default=0.2
-        β, in [0, 1]: grows, and the map from features to descriptions counts for more.
+        β, in [0, 1]. Larger: the map from features to descriptions counts more.
     n_rounds : int, default=10
-        R: grows, and samples join more gradually.
+        R. Larger: unlabeled samples join more gradually.
     candidates, whiten, random_state, seen_bias
-        As in every method; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
 
     Attributes
     ----------
     classifiers_ : array of shape (C, d)
-        Unit prototypes.
+        The prototypes, at length 1.
     dictionary_ : array of shape (k, d)
+        D.
+
+    Notes
+    -----
+    The paper leaves open how confident a sample is, the weight of the two directions, and the last mean. Here the lead
+    in cosine is the confidence. Published (VGG, as quoted by the HPL paper): AwA 90.3, CUB 58.2.
+
+    References
+    ----------
+    Yu, Ji, Li, Guo, Zhang, Ling and Wu, "Transductive zero-shot learning with a self-training dictionary approach",
+    IEEE Transactions on Cybernetics 2018.
     """
 
     method_key = "tstd"
 
+    reverse_weight: float = 0.2
+    n_rounds: int = 10
+
     _positive: ClassVar[tuple[str, ...]] = ("n_rounds",)
     _nonnegative: ClassVar[tuple[str, ...]] = ("reverse_weight",)
-
-    def __init__(
-        self,
-        reverse_weight: float = 0.2,
-        n_rounds: int = 10,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.reverse_weight = reverse_weight
-        self.n_rounds = n_rounds
-        super().__init__(candidates, whiten, random_state, seen_bias)
 
     def _learn(self, X: Array, problem: Problem) -> None:
         A, seen, allowed = unit_semantics(problem.semantics), problem.seen, problem.allowed

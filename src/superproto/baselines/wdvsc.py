@@ -1,16 +1,16 @@
-"""Visual structure: predicted class centers pulled onto the cluster centers of the pool (WDVSc, BMVSc, CDVSc).
+"""FIT: visual structure constraint, predicted centers moved to clusters of the pool (WDVSc, BMVSc, CDVSc).
 
-    min_f  Σ_seen ||f(a_s) − c_s||² + weight · R( {f(a_u)}, {k_1 … k_n} ) + ρ ||f||²,        f kernel ridge on
-    descriptions
+    min_f  Σ_seen ‖f(a_s) − c_s‖² + weight · R({f(a_u)}, {k_1 … k_n}) + ρ ‖f‖²,        f kernel ridge on descriptions
 
-c_s are the centers of the seen classes, k the K-means centers of the pool. R is a distance of two sets of points:
-optimal transport, one-to-one matching, or Chamfer. The published f is a network trained by gradient; here the
-closed-form twin alternates: R gives each class a target and a weight, then f is one weighted kernel ridge.
+c_s are the centers of the seen classes, k the K-means centers of the unlabeled samples. R is a distance of two sets of
+points: optimal transport, one-to-one matching, or Chamfer. The published f is a network. Here two closed forms
+alternate: R gives each class a target and a weight, then f is one weighted kernel ridge.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -91,13 +91,14 @@ def raw_centers(pool: Array, n_clusters: int, random_state: Any) -> Array:
     )
 
 
+@dataclass(eq=False, repr=False)
 class _VisualStructure(LinearBaseline):
-    """The alternation; :meth:`_targets` says which distance of the two sets is meant."""
+    """The alternation that the three methods share; :meth:`_targets` says which distance of the two sets is meant."""
 
-    structure_weight: float
-    n_iter: int
-    ridge: float
-    kernel: str
+    structure_weight: float = 1.0
+    n_iter: int = 20
+    ridge: float = RIDGE
+    kernel: str = "linear"
 
     _positive: ClassVar[tuple[str, ...]] = ("n_iter",)
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge", "structure_weight")
@@ -129,92 +130,85 @@ class _VisualStructure(LinearBaseline):
         self._store_linear(prototypes)
 
 
+@dataclass(eq=False, repr=False)
 class WDVSc(_VisualStructure):
-    """Predicted centers moved onto the pool's cluster centers by optimal transport (Wasserstein distance).
+    """Visual structure constraint: predicted centers move to cluster centers by optimal transport.
 
-    R = min_Q <Q, ||f_j − k_k||²> + ε Σ Q log Q, Q with uniform marginals; the target of a class is n Σ_k Q_jk k_k.
-
-    The source trains a network by Adam with weight 0.001 on R, which a network that can fit anything follows all the
-    same; for ridge, which cannot, the weight is larger. Ten K-means runs from k-means++, not fifty. In the
-    generalized setting the pool has as many clusters as candidates, seen ones included, and seen centers stand still.
-    Reference: Wan, Chen, Li, Yan, Zhang, Yu, Liao, *Transductive Zero-Shot Learning with Visual Structure Constraint*
-    (NeurIPS 2019): 87.3 % on AWA2, 63.4 % on SUN (ResNet-101).
+    The centers f(a) minimize ``Σ_seen ‖f(a_s) − c_s‖² + structure_weight · R + ρ‖f‖²``. R is the transport cost
+    ``min_Q <Q, ‖f_j − k_k‖²> + ε Σ Q log Q`` with uniform marginals. The k are the K-means centers of the unlabeled
+    samples. Two steps alternate: transport gives each class a target, then f is a weighted kernel ridge. The largest
+    cosine wins.
 
     Parameters
     ----------
-    structure_weight : float, default=1
-        Grows: unseen centers follow the clusters more and their descriptions less.
-    regularization : float, default=0.01
-        ε: grows, and a class is spread over more clusters.
+    structure_weight : float, default=1.0
+        Larger: unseen centers follow the clusters more and their descriptions less.
     n_iter : int, default=20
-        Rounds of matching and ridge at most.
-    ridge, kernel
-        Of the regression from descriptions to centers, as in ``prototypes``.
-    candidates, whiten, seen_bias
-        As in every method.
-    random_state : int, default=None
-        Of K-means.
+        Largest number of rounds. Larger: farther from the predicted centers.
+    ridge : float, default=0.1
+        ρ, ridge of the regression. Larger: unseen centers mix more seen classes, more evenly.
+    kernel : {"linear", "rbf"}, default="linear"
+        Kernel of the descriptions. "rbf" uses the nearest seen descriptions only.
+    regularization : float, default=0.01
+        ε. Larger: a class is spread over more clusters.
+    candidates, whiten, random_state, seen_bias
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` seeds K-means.
 
     Attributes
     ----------
     classifiers_ : array of shape (C, d)
-        The class centers, unit rows.
+        The class centers, at length 1.
+
+    Notes
+    -----
+    The paper trains a network with weight 0.001 on R. Kernel ridge is less flexible, so the weight is larger. K-means
+    runs ten times, not fifty. In the generalized setting there are as many clusters as candidates, and seen centers do
+    not move. Published (ResNet-101): AWA2 87.3, SUN 63.4.
+
+    References
+    ----------
+    Wan, Chen, Li, Yan, Zhang, Yu and Liao, "Transductive zero-shot learning with visual structure constraint", NeurIPS
+    2019.
     """
 
     method_key = "wdvsc"
 
-    _positive: ClassVar[tuple[str, ...]] = ("n_iter", "regularization")
+    regularization: float = 0.01
 
-    def __init__(
-        self,
-        structure_weight: float = 1.0,
-        regularization: float = 0.01,
-        n_iter: int = 20,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.structure_weight = structure_weight
-        self.regularization = regularization
-        self.n_iter = n_iter
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
+    _positive: ClassVar[tuple[str, ...]] = ("n_iter", "regularization")
 
     def _targets(self, points: Array, centers: Array) -> tuple[Array, Array]:
         return transport_targets(points, centers, self.regularization)
 
 
-class _Unregularized(_VisualStructure):
-    def __init__(
-        self,
-        structure_weight: float = 1.0,
-        n_iter: int = 20,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.structure_weight = structure_weight
-        self.n_iter = n_iter
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
+class BMVSc(_VisualStructure):
+    """Visual structure constraint: predicted centers move to cluster centers by the cheapest one-to-one matching.
 
+    As ``wdvsc``, with another distance of the two sets: ``R = min_σ Σ_j ‖f_j − k_σ(j)‖²`` over bijections σ. The
+    Hungarian method finds the matching.
 
-class BMVSc(_Unregularized):
-    """Predicted centers moved onto the pool's cluster centers by the cheapest one-to-one matching.
+    Parameters
+    ----------
+    structure_weight : float, default=1.0
+        Larger: unseen centers follow the clusters more and their descriptions less.
+    n_iter : int, default=20
+        Largest number of rounds. Larger: farther from the predicted centers.
+    ridge : float, default=0.1
+        Ridge of the regression. Larger: unseen centers mix more seen classes, more evenly.
+    kernel : {"linear", "rbf"}, default="linear"
+        Kernel of the descriptions. "rbf" uses the nearest seen descriptions only.
+    candidates, whiten, random_state, seen_bias
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` seeds K-means.
 
-    R = min over bijections σ of Σ_j ||f_j − k_σ(j)||² (Hungarian method). All else, the source and the parameters are
-    those of ``wdvsc``; its ``regularization`` has no counterpart. Attributes: ``classifiers_`` (C, d), the class
-    centers, unit rows.
+    Attributes
+    ----------
+    classifiers_ : array of shape (C, d)
+        The class centers, at length 1.
+
+    References
+    ----------
+    Wan, Chen, Li, Yan, Zhang, Yu and Liao, "Transductive zero-shot learning with visual structure constraint", NeurIPS
+    2019.
     """
 
     method_key = "bmvsc"
@@ -223,12 +217,34 @@ class BMVSc(_Unregularized):
         return matching_targets(points, centers)
 
 
-class CDVSc(_Unregularized):
-    """Predicted centers moved towards the pool's cluster centers by the Chamfer distance.
+class CDVSc(_VisualStructure):
+    """Visual structure constraint: predicted centers move towards cluster centers by the Chamfer distance.
 
-    R = Σ_j min_k ||f_j − k_k||² + Σ_k min_j ||f_j − k_k||²: several classes may claim one cluster, which is what the
-    other two distances mend. All else, the source and the parameters are those of ``wdvsc``; its ``regularization`` has
-    no counterpart. Attributes: ``classifiers_`` (C, d), the class centers, unit rows.
+    As ``wdvsc``, with another distance of the two sets: ``R = Σ_j min_k ‖f_j − k_k‖² + Σ_k min_j ‖f_j − k_k‖²``.
+    Several classes may share one cluster, which the other two distances avoid.
+
+    Parameters
+    ----------
+    structure_weight : float, default=1.0
+        Larger: unseen centers follow the clusters more and their descriptions less.
+    n_iter : int, default=20
+        Largest number of rounds. Larger: farther from the predicted centers.
+    ridge : float, default=0.1
+        Ridge of the regression. Larger: unseen centers mix more seen classes, more evenly.
+    kernel : {"linear", "rbf"}, default="linear"
+        Kernel of the descriptions. "rbf" uses the nearest seen descriptions only.
+    candidates, whiten, random_state, seen_bias
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` seeds K-means.
+
+    Attributes
+    ----------
+    classifiers_ : array of shape (C, d)
+        The class centers, at length 1.
+
+    References
+    ----------
+    Wan, Chen, Li, Yan, Zhang, Yu and Liao, "Transductive zero-shot learning with visual structure constraint", NeurIPS
+    2019.
     """
 
     method_key = "cdvsc"

@@ -1,8 +1,9 @@
-"""The plain zero-shot rule of image and text embeddings: the most similar text."""
+"""FIT: the zero-shot rule of image and text embeddings: the class of the most similar text."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from superproto.baselines._shared.class_vectors import class_vectors, shares_space
 from superproto.baselines.base import LinearBaseline
@@ -10,44 +11,37 @@ from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
 
+@dataclass(eq=False, repr=False)
 class ZeroShot(LinearBaseline):
-    """Zero-shot classification with text embeddings: each sample gets the class of the most similar text.
+    """Zero-shot classification by texts: each sample receives the class of the most similar text embedding.
 
-    ``argmax_j cos(x, t_j)``, with probabilities ``softmax_j(logit_scale · cos(x, t_j))``. Nothing is learned from
-    labeled or unlabeled samples. Where descriptions do not live in the space of the features, class vectors are class
-    means of seen classes and kernel ridge predictions for unseen ones.
-
-    Reference: Radford et al., "Learning transferable visual models from natural language supervision", ICML 2021.
+    The class is ``argmax_j cos(x, t_j)``, with probabilities ``softmax_j(logit_scale · cos(x, t_j))``. Nothing is
+    learned from samples. Where descriptions do not lie in the space of the features, class means and kernel ridge
+    predictions replace the texts.
 
     Parameters
     ----------
-    logit_scale : float, default=100
-        Inverse temperature of the probabilities; 100 is that of CLIP. Grows: more confident.
+    logit_scale : float, default=100.0
+        Inverse temperature of the probabilities; 100 is that of CLIP. Larger: more confident.
     candidates, whiten, random_state, seen_bias
-        As for every baseline; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
 
     Attributes
     ----------
     classifiers_ : array of shape (C, d)
         The texts or predicted prototypes, at length 1.
+
+    References
+    ----------
+    Radford, Kim, Hallacy et al., "Learning transferable visual models from natural language supervision", ICML 2021.
     """
 
     method_key = "zero-shot"
     compares_raw_features: ClassVar[bool] = True
 
-    _positive: ClassVar[tuple[str, ...]] = ("logit_scale",)
+    logit_scale: float = 100.0
 
-    def __init__(
-        self,
-        logit_scale: float = 100.0,
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.logit_scale = logit_scale
-        super().__init__(candidates, whiten, random_state, seen_bias)
+    _positive: ClassVar[tuple[str, ...]] = ("logit_scale",)
 
     def _takes_texts(self) -> bool:
         return True

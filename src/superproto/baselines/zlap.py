@@ -1,8 +1,9 @@
-"""Labels that travel along a graph of the pool: label spreading and ZLaP."""
+"""FIT: ZLaP, label propagation over a graph of samples and class vectors."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -17,65 +18,58 @@ from superproto.baselines._shared.graphs import (
     row_shares,
     spread_labels,
 )
-from superproto.baselines._shared.predicted_prototypes import RIDGE
 from superproto.samples.chunks import Array
 
 
+@dataclass(eq=False, repr=False)
 class ZLaP(GraphPropagation):
-    """Label propagation over pool rows and class vectors in one graph, the labels starting from the class vectors.
+    """Zero-shot label propagation: labels spread from class vectors over a graph of samples and class vectors.
 
-    ``F = (I − αS)⁻¹ Y`` on N + n nodes; an image has edges to its ``n_neighbors`` nearest images (weight cos) and to
-    as many nearest class vectors (weight cos^gamma), classes have none among themselves, W is symmetrized, Y is
-    one-hot on the class nodes. The two searches are apart because a class vector is farther from every image than
-    images are from each other. Negative cosines count as 0. A new sample is joined to the graph in the same way and
-    reads its neighbors' F.
-
-    Reference: Stojnić, Kalantidis, Tolias, *Label Propagation for Zero-shot Classification with Vision-Language Models*
-    (CVPR 2024): 66.4 % over eleven data sets with CLIP. Hold it against 66.5 / 69.8 % (unit / whitened) on CUB with
-    EfficientNet-Lite0 and 66.1 / 69.4 % on Flowers, from the authors' code.
+    The answer is ``F = (I − αS)⁻¹ Y``, and Y marks the class vectors. A sample has edges to its ``n_neighbors`` nearest
+    samples, of weight cos, and to as many nearest class vectors, of weight cos^gamma. Class vectors have no edges among
+    themselves. Negative cosines count as 0.
 
     Parameters
     ----------
     n_neighbors : int, default=5
-        Grows: labels travel farther, across class borders too.
+        Neighbors in the graph. Larger: labels travel farther, also across class borders.
     alpha : float, default=0.3
-        In [0, 1). Grows: labels travel along longer paths.
-    gamma : float, default=5
-        Grows: an image trusts its nearest class vector more than the next ones, and images more than classes.
-    ridge, kernel
-        Of the predicted prototypes, as in ``prototypes``.
+        α, in [0, 1). Larger: labels travel along longer paths.
+    ridge : float, default=0.1
+        Ridge of the class vectors. Larger: unseen prototypes mix more seen classes, more evenly.
+    kernel : {"linear", "rbf"}, default="linear"
+        Kernel of the descriptions. "rbf" uses the nearest seen descriptions only.
+    gamma : float, default=5.0
+        Larger: a sample trusts its nearest class vector more than the next ones, and samples more than classes.
     candidates, whiten, random_state, seen_bias
-        As in every method; nothing here is random.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. Nothing is random.
 
     Attributes
     ----------
     class_vectors_ : array of shape (C, d)
+        Predicted prototypes, or texts in the space of the features.
     pool_rows_, pool_probabilities_ : arrays of shape (N_pool, d) and (N_pool, C)
+        The unlabeled samples and their answers.
+
+    Notes
+    -----
+    Samples and class vectors are searched apart, because a class vector is farther from every sample than samples are
+    from each other. A new sample joins the graph in the same way and reads F of its neighbors. Published: 66.4 over
+    eleven data sets with CLIP.
+
+    References
+    ----------
+    Stojnić, Kalantidis and Tolias, "Label propagation for zero-shot classification with vision-language models", CVPR
+    2024.
     """
 
     method_key = "zlap"
 
-    _positive: ClassVar[tuple[str, ...]] = ("n_neighbors", "gamma")
+    n_neighbors: int = 5
+    alpha: float = 0.3
+    gamma: float = 5.0
 
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        alpha: float = 0.3,
-        gamma: float = 5.0,
-        ridge: float = RIDGE,
-        kernel: str = "linear",
-        *,
-        candidates: Any = "unseen",
-        whiten: bool | float = False,
-        random_state: Any = None,
-        seen_bias: float = 0.0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        self.gamma = gamma
-        self.ridge = ridge
-        self.kernel = kernel
-        super().__init__(candidates, whiten, random_state, seen_bias)
+    _positive: ClassVar[tuple[str, ...]] = ("n_neighbors", "gamma")
 
     def _propagate(self, pool: Array, vectors: Array) -> Array:
         graph = image_class_graph(pool, vectors, self.n_neighbors, self.gamma)

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 RecordFile = Annotated[
     Path | None, typer.Option("--record", metavar="FILE", help="Append a record of each run, one JSON line, to FILE.")
 ]
-# "Reference: Wan, Chen, ... (NeurIPS 2019)": the venue and the year.
-_REFERENCE = re.compile(r"Reference.*?([A-Z][A-Za-z-]+(?: workshops)?,? (?:19|20)\d\d)")
 
 
 @app.command("evaluate", rich_help_panel=HelpPanel.SCORE)
@@ -208,20 +206,22 @@ class MethodEntry(NamedTuple):
 
 
 def _method_entries() -> list[MethodEntry]:
-    """Every key of METHODS: the kind from the plan of the leaderboard, the rest from the class docstring."""
+    """Every key of METHODS: kind and reference from the plan of the leaderboard, the rest from the class docstring."""
     from superproto.baselines.registry import METHODS
     from superproto.experiments.plans import read_leaderboard_plan
 
-    kinds = read_leaderboard_plan().titles
-    return [MethodEntry(name, kinds.get(name, ""), *_documented(METHODS[name])) for name in METHODS]
+    plan = read_leaderboard_plan()
+    entries = []
+    for name, method in METHODS.items():
+        card = plan.card(name)
+        venue = f"{card.reference.rpartition(', ')[2]} {card.year}" if card.year else ""
+        entries.append(MethodEntry(name, plan.titles.get(name, ""), venue, _summary(method)))
+    return entries
 
 
-def _documented(method: type) -> tuple[str, str]:
-    """Venue and year of the reference ("" without one), and the first sentence of the docstring."""
-    texts = [" ".join((base.__doc__ or "").split()) for base in method.__mro__[:-1]]
-    found = next(filter(None, (_REFERENCE.search(text) for text in texts)), None)
-    summary = re.split(r"(?<=\.) ", texts[0], maxsplit=1)[0].replace("``", "")
-    return "" if found is None else found.group(1).replace(",", ""), summary
+def _summary(method: type) -> str:
+    """The first sentence of the docstring."""
+    return re.split(r"(?<=\.) ", " ".join((method.__doc__ or "").split()), maxsplit=1)[0].replace("``", "")
 
 
 def _prepare(methods: Sequence[str], params: dict[str, Any], record: Path | None) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from superproto.baselines.deep.cada_vae import CADAVAE, absolute_error, alignment_loss, warmed_up
 from superproto.baselines.deep.dcn import calibrated_loss
-from superproto.baselines.deep.f_clswgan import generator_loss
+from superproto.baselines.deep.f_clswgan import judged_loss
 from superproto.baselines.deep.f_vaegan_d2 import FVAEGAND2, smoothed_shares, vaegan_loss
 from superproto.baselines.deep.ganzrl import augmented_loss
 from superproto.baselines.deep.preser import relation_loss
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.extra
 def test_f_clswgan_s_generator_wants_a_high_score_and_the_right_class(torch: Any):
     score, logits = torch.tensor([[1.0], [3.0]]), torch.tensor([[0.0, 0.0], [0.0, 0.0]])
     targets = torch.tensor([0, 1])
-    assert float(generator_loss(score, logits, targets, 0.5)) == pytest.approx(-2 + 0.5 * np.log(2))
-    assert float(generator_loss(score, logits, targets, 0.0)) == pytest.approx(-2)
+    assert float(judged_loss(score, logits, targets, 0.5)) == pytest.approx(-2 + 0.5 * np.log(2))
+    assert float(judged_loss(score, logits, targets, 0.0)) == pytest.approx(-2)
 
 
 def test_dcn_adds_the_entropy_over_unseen_classes(torch: Any):

@@ -8,15 +8,15 @@ agree with ``transduction_``; any other row is answered by the method's own exte
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 
 from superproto.baselines._shared.class_vectors import class_vectors
-from superproto.baselines._shared.predicted_prototypes import KERNELS
+from superproto.baselines._shared.predicted_prototypes import KERNELS, RIDGE
 from superproto.baselines.base import Baseline
-from superproto.errors import UserError
 from superproto.estimator.conjugate_gradient import conjugate_gradient
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array, chunk_length
@@ -152,24 +152,24 @@ def log_shares(probabilities: Array) -> Array:
     return np.log(np.maximum(probabilities, _TINY))
 
 
+@dataclass(eq=False, repr=False)
 class GraphPropagation(PoolMemory):
     """Class vectors first, then :meth:`_propagate` over the pool; without a pool the class vectors answer by cosine."""
 
-    ridge: float
-    kernel: str
-    alpha: float
-    n_neighbors: int
+    n_neighbors: int = 10
+    alpha: float = 0.9
+    ridge: float = RIDGE
+    kernel: str = "linear"
 
     _positive: ClassVar[tuple[str, ...]] = ("n_neighbors",)
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge",)
+    _fractions: ClassVar[tuple[str, ...]] = ("alpha",)
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"kernel": KERNELS}
 
     def _takes_texts(self) -> bool:
         return True
 
     def _learn(self, X: Array, problem: Problem) -> None:
-        if not 0 <= self.alpha < 1:
-            raise UserError(f"alpha is {self.alpha}, but it must be at least 0 and less than 1.")
         self.class_vectors_ = class_vectors(X, problem, self.metric_, self.ridge, self.kernel)
         if not problem.asked.any():
             self._keep_nothing(X, problem)
@@ -194,14 +194,15 @@ def spread_predictions(embedded: Array, scores: Array, n_neighbors: int, alpha: 
     return spread_labels(normalized_graph(graph.maximum(graph.T)), seeds / seeds.sum(axis=1, keepdims=True), alpha)
 
 
+@dataclass(eq=False, repr=False)
 class CommonSpacePropagation(PoolMemory):
-    """Rows and classes are embedded in one space; the pool's nearest classes are spread over its graph there."""
+    """Samples and classes are embedded in one space, where labels spread over the graph of unlabeled samples."""
 
-    alpha: float
-    n_neighbors: int
+    n_neighbors: int = 10
+    alpha: float = 0.9
 
-    _nonnegative: ClassVar[tuple[str, ...]] = ("alpha",)
     _positive: ClassVar[tuple[str, ...]] = ("n_neighbors",)
+    _fractions: ClassVar[tuple[str, ...]] = ("alpha",)
 
     @abstractmethod
     def _embed(self, X: Array) -> Array:
@@ -216,8 +217,6 @@ class CommonSpacePropagation(PoolMemory):
         return np.asarray(unit_rows(embedded) @ self.class_points_.T.astype(embedded.dtype))
 
     def _learn(self, X: Array, problem: Problem) -> None:
-        if not self.alpha < 1:
-            raise UserError(f"alpha is {self.alpha}, but it must be at least 0 and less than 1.")
         self.class_points_ = unit_rows(self._learn_embedding(X, problem))
         if not problem.asked.any():
             self._keep_nothing(X, problem)

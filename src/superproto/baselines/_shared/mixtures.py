@@ -13,6 +13,7 @@ for isotropic Σ alone); in z the quadratic term is replaced by its tangent, so 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +23,7 @@ from scipy.special import log_softmax, softmax
 from superproto.baselines._shared.class_vectors import class_vectors
 from superproto.baselines._shared.gaussians import Gaussians, Moments, labeled_moments, log_joint
 from superproto.baselines._shared.graphs import PoolMemory, cosine_graph, edges, log_shares, nearest_neighbors
-from superproto.baselines._shared.predicted_prototypes import KERNELS
+from superproto.baselines._shared.predicted_prototypes import KERNELS, RIDGE
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
 
@@ -50,16 +51,17 @@ def mixture_objective(z: Array, density: Array, zero_shot: Array, graph: sparse.
     return float((z * (np.log(np.maximum(z, np.finfo(float).tiny)) - density - zero_shot - 0.5 * (graph @ z))).sum())
 
 
+@dataclass(eq=False, repr=False)
 class AnchoredMixture(PoolMemory):
-    """The loop that both methods share; :meth:`_first` and :meth:`_refit` say what holds the Gaussians."""
+    """The loop that TransCLIP and StatA share; :meth:`_first` and :meth:`_refit` say what holds the Gaussians."""
 
-    n_neighbors: int
-    logit_scale: float
-    zero_shot_weight: float
-    temperature: float
-    n_iter: int
-    ridge: float
-    kernel: str
+    n_neighbors: int = 3
+    logit_scale: float = 30.0
+    zero_shot_weight: float = 1.0
+    temperature: float = 50.0
+    n_iter: int = 10
+    ridge: float = RIDGE
+    kernel: str = "linear"
 
     _positive: ClassVar[tuple[str, ...]] = ("logit_scale", "temperature", "n_iter")
     _nonnegative: ClassVar[tuple[str, ...]] = ("ridge", "zero_shot_weight", "n_neighbors")

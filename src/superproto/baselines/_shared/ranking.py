@@ -7,8 +7,8 @@ weighted; a weighting is a function of the (batch, classes) matrix of margins.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -59,17 +59,12 @@ def _learn_coordinates(X: Array, A_seen: Array) -> _Coordinates:
 
 @dataclass(eq=False, repr=False)
 class Ranking(LinearBaseline):
-    """Mini-batch SGD with averaged iterates on a ranking loss; parameters are fields of a dataclass."""
+    """Base of the bilinear rankers: mini-batch SGD with averaged iterates on a ranking loss."""
 
     margin: float = 1.0
     learning_rate: float = 1.0
     n_epochs: int = 10
     batch_size: int = 64
-    _: KW_ONLY
-    candidates: Any = "unseen"
-    whiten: bool | float = False
-    random_state: Any = None
-    seen_bias: float = 0.0
 
     _positive: ClassVar[tuple[str, ...]] = ("margin", "learning_rate", "n_epochs", "batch_size")
     _weighting: ClassVar[Weighting]

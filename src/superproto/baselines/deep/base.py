@@ -17,6 +17,7 @@ from superproto.baselines.deep.training import FEWEST_CLASSES, Loop, Process, Tr
 from superproto.errors import UserError
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array
+from superproto.samples.kernels import unit_rows
 
 # Features are scaled to [0, 1] between these quantiles: a few large values must not squeeze the rest.
 LOW, HIGH = 0.001, 0.999
@@ -24,19 +25,44 @@ LOW, HIGH = 0.001, 0.999
 DESCRIPTION_LENGTH = 3.0
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class DeepBaseline(Baseline):
-    """Base of the methods that learn networks. Fitting needs torch; answers and model files do not.
+    """Base of the methods that learn networks. Learning needs torch; answers and model files do not.
 
-    Parameters are fields of a dataclass: a method adds its own and changes defaults, and scikit-learn reads them from
-    the constructor that the dataclass makes.
+    Features are reduced to the first principal components of the labeled samples. They are divided by one number, so
+    that a component has variance 1 on average. Descriptions have length 1 before they are centered and divided by one
+    number. Where at least ten classes are seen, training runs twice. The first run leaves out a fifth of the seen
+    classes and finds the number of steps that recognizes these best. The second run takes all classes and this number
+    of steps.
 
-    Features are reduced to the ``n_components`` first principal components of the labeled rows and divided by one
-    number, so that a component has variance 1 on average. With ``n_components=None`` each feature is scaled to [0, 1],
-    as the papers do. Descriptions have length 1 before they are centered and divided by one number.
+    Parameters
+    ----------
+    learning_rate : float, default=0.001
+        Step of Adam. Larger: learns faster, until training diverges.
+    n_hidden : int, default=512
+        Units of the hidden layers. Larger: more flexible and slower.
+    batch_size : int, default=128
+        Samples of a step. Larger: slower steps, with less noise.
+    n_components : int or None, default=256
+        Principal components that replace the features. Larger: closer to the features, slower. None: all features, each
+        scaled to [0, 1], as in the papers.
+    max_iter : int, default=600
+        Largest number of steps. Larger: slower; early stopping chooses among more.
+    max_seconds : float or None, default=None
+        Largest time of training. Where it ends a run, another machine may give other answers.
+    early_stopping : bool, default=True
+        Choose the number of steps on held-out seen classes. False: train ``max_iter`` steps.
+    verbose : bool, default=False
+        Report progress on standard error.
 
-    Where at least ten classes are seen, training runs twice: without a fifth of the seen classes, to find the number of
-    steps that recognizes these best, and then with all of them for that number of steps.
+    Attributes
+    ----------
+    learned_ : dict
+        Arrays by name: all that scoring needs.
+    n_iter_ : int
+        Steps of the last training run.
+    validation_scores_ : array of shape (n, 2)
+        Step, and accuracy on held-out seen classes.
     """
 
     _positive: ClassVar[tuple[str, ...]] = ("learning_rate", "max_iter", "batch_size", "n_hidden")
@@ -49,10 +75,6 @@ class DeepBaseline(Baseline):
     max_seconds: float | None = None
     early_stopping: bool = True
     verbose: bool = False
-    candidates: Any = "unseen"
-    whiten: bool | float = False
-    random_state: Any = None
-    seen_bias: float = 0.0
 
     @abstractmethod
     def _begin(self, data: TrainingData) -> Process:
@@ -121,6 +143,11 @@ def principal_components(centered: Array, n_components: int) -> tuple[Array, Arr
     # The sign of an eigenvector is free: the largest entry is made positive.
     signs = np.sign(basis[np.abs(basis).argmax(axis=0), np.arange(r)])
     return (basis * signs)[:, ::-1], np.maximum(variances[::-1], 0)
+
+
+def cosine_scores(rows: Array, classes: Array) -> Array:
+    """(N, C) cosines of rows with class vectors of length 1."""
+    return np.asarray(unit_rows(rows) @ classes.T.astype(rows.dtype))
 
 
 def scaled_descriptions(problem: Problem) -> Array:

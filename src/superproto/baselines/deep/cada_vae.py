@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from superproto.baselines.deep.networks import (
+    adam,
     apply_layers,
+    descend,
     draw,
     import_torch,
     kl_to_standard,
@@ -53,16 +55,14 @@ def _repeated(index: Any, size: int) -> Any:
 
 class _Run(GeneratingProcess):
     def __init__(self, model: CADAVAE, data: TrainingData) -> None:
-        super().__init__(data, model.batch_size, model.classifier, model.n_synthetic)
-        torch = import_torch()
+        super().__init__(model, data)
         k, r, hidden, latent = data.semantics.shape[1], data.rows.shape[1], model.n_hidden, model.n_latent
-        self.model, self.count = model, 0
+        self.count = 0
         self.encoder, self.describer = perceptron((r, hidden, 2 * latent)), perceptron((k, hidden, 2 * latent))
         self.decoder = perceptron((latent, hidden, r), nonnegative=model.n_components is None)
         self.reader = perceptron((latent, hidden, k))
         self.networks = (self.encoder, self.describer, self.decoder, self.reader)
-        weights = [values for network in self.networks for values in network.parameters()]
-        self.optimizer = torch.optim.Adam(weights, lr=model.learning_rate, amsgrad=True)
+        self.optimizer = adam(self.networks, model.learning_rate, amsgrad=True)
 
     def generate(self, descriptions: Any) -> Any:
         """Latent vectors of descriptions: the classifier learns in the latent space."""
@@ -80,9 +80,7 @@ class _Run(GeneratingProcess):
     def step(self) -> Any:
         self.count += 1
         loss = self._loss(self.count / self.model.max_iter)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
+        descend(self.optimizer, loss)
         return loss
 
     def _loss(self, share: float) -> Any:
@@ -105,48 +103,57 @@ class _Run(GeneratingProcess):
         return {**super().learned(), "layers": layers_of(self.encoder)}
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class CADAVAE(GenerativeBaseline):
-    """Cross- and distribution-aligned autoencoders: features and descriptions are encoded into one latent space.
+    """Cross- and distribution-aligned autoencoders (CADA-VAE): features and descriptions in one latent space.
 
-    ``min E‖x − D_x(z_x)‖₁ + E‖a − D_a(z_a)‖₁ + β KL + γ (E‖x − D_x(z_a)‖₁ + E‖a − D_a(z_x)‖₁) + δ W``: z_x and z_a are
-    drawn from the encodings of a row and of its class description, KL is the divergence of both from N(0, I), and W is
-    the Wasserstein distance of the two. A softmax then learns from latent vectors: ``n_synthetic`` drawn from the
-    description of each unseen class, and half as many from the rows of each seen class, as in the paper. A row is
-    classified by the mean of its encoding.
-
-    The weights grow as in the paper: β from 0 to 93 % of the steps, γ from 21 to 75 %, δ from 6 to 22 %. The paper
-    trains 100 epochs at a rate of 1.5e-4 with 1,450 to 1,660 hidden units. Here the rate is larger and the networks are
-    smaller.
-
-    Reference: Schönfeld, Ebrahimi, Sinha, Darrell and Akata, "Generalized zero- and few-shot learning via aligned
-    variational autoencoders", CVPR 2019. Published H (ResNet-101, proposed split): AWA1 64.1, SUN 40.6, CUB 52.4.
+    It minimizes ``E‖x − D_x(z_x)‖₁ + E‖a − D_a(z_a)‖₁ + β KL + γ (E‖x − D_x(z_a)‖₁ + E‖a − D_a(z_x)‖₁) + δ W``. z_x and
+    z_a are drawn from the encodings of a sample and of its description. KL is the divergence of both from N(0, I), and
+    W their Wasserstein distance. A softmax then learns from latent vectors: those of descriptions for unseen classes,
+    those of samples for seen ones.
 
     Parameters
     ----------
     kl_weight : float, default=0.25
-        β. Grows: encodings are wider and overlap more.
+        β. Larger: encodings are wider and overlap more.
     cross_weight : float, default=2.37
-        γ, weight of rebuilding rows from descriptions and descriptions from rows.
+        γ. Larger: samples and descriptions predict each other better.
     alignment_weight : float, default=8.13
-        δ. Grows: a row and the description of its class get more similar encodings.
+        δ. Larger: a sample and its description have more similar encodings.
     learning_rate : float, default=0.0005
-        Step of Adam.
-    n_hidden : int, default=512
-        Units of the hidden layers.
+        Step of Adam. Larger: learns faster, until training diverges.
     n_latent : int, default=64
-        Dimension of the latent space.
-    classifier, n_synthetic, batch_size, n_components, max_iter, max_seconds, early_stopping, verbose
-        As in :class:`superproto.baselines.deep.f_clswgan.FCLSWGAN`.
+        Dimension of the latent space. Larger: more flexible and slower.
+    max_iter : int, default=2400
+        Largest number of steps. Larger: slower; early stopping chooses among more.
+    n_hidden, batch_size, n_components, max_seconds, early_stopping, verbose
+        Common to the deep methods; see :class:`~superproto.baselines.deep.base.DeepBaseline`.
+    classifier, n_synthetic
+        Common to the generative methods; see :class:`~superproto.baselines.deep.synthesis.GenerativeBaseline`.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; ``random_state`` draws weights, batches and noise.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` draws weights,
+        batches and noise.
 
     Attributes
     ----------
     learned_ : dict
         Layers of the encoder, weights (C, n_latent) and offsets (C,) of the classifier.
-    n_iter_, validation_scores_
-        Steps of the last training run; step and accuracy on held-out seen classes.
+    n_iter_ : int
+        Steps of the last training run.
+    validation_scores_ : array of shape (n, 2)
+        Step, and accuracy on held-out seen classes.
+
+    Notes
+    -----
+    The weights grow as in the paper: β from 0 to 93 % of the steps, γ from 21 to 75 %, δ from 6 to 22 %. A seen class
+    has half as many latent vectors as an unseen one. A sample is classified by the mean of its encoding. The paper
+    trains 100 epochs at a rate of 1.5e-4 with 1,450 to 1,660 hidden units; here the rate is larger and the networks are
+    smaller. Published H (ResNet-101, proposed split): AWA1 64.1, SUN 40.6, CUB 52.4.
+
+    References
+    ----------
+    Schönfeld, Ebrahimi, Sinha, Darrell and Akata, "Generalized zero- and few-shot learning via aligned variational
+    autoencoders", CVPR 2019.
     """
 
     method_key = "cada-vae"

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from superproto.baselines.deep.base import DeepBaseline
-from superproto.baselines.deep.networks import apply_layers, import_torch, layers_of, perceptron
-from superproto.baselines.deep.training import Process, TrainingData
+from superproto.baselines.deep.base import DeepBaseline, cosine_scores
+from superproto.baselines.deep.networks import adam, apply_layers, descend, import_torch, layers_of, perceptron
+from superproto.baselines.deep.training import BatchProcess, TrainingData
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
@@ -28,29 +26,22 @@ def calibrated_loss(logits: Any, labels: Any, seen: Any, entropy_weight: float) 
     return loss - entropy_weight * (log_p.exp() * log_p).sum(dim=1).mean()
 
 
-class _Run(Process):
+class _Run(BatchProcess):
     def __init__(self, model: DCN, data: TrainingData) -> None:
-        torch = import_torch()
-        self.model = model
-        self.rows, self.labels = torch.from_numpy(data.rows), torch.from_numpy(data.labels)
-        self.semantics, self.seen = torch.from_numpy(data.semantics), torch.from_numpy(data.seen)
+        super().__init__(model, data)
+        self.seen = import_torch().from_numpy(data.seen)
         self.visual = perceptron((data.rows.shape[1], model.n_hidden, model.n_embedded))
         self.semantic = perceptron((data.semantics.shape[1], model.n_hidden, model.n_embedded))
         self.networks = (self.visual, self.semantic)
-        weights = [*self.visual.parameters(), *self.semantic.parameters()]
-        self.optimizer = torch.optim.Adam(weights, lr=model.learning_rate, weight_decay=model.weight_decay)
-        self.batch_size = min(model.batch_size, len(data.rows))
+        self.optimizer = adam(self.networks, model.learning_rate, weight_decay=model.weight_decay)
 
     def step(self) -> Any:
-        torch = import_torch()
-        index = torch.randint(len(self.rows), (self.batch_size,))
-        normalize = torch.nn.functional.normalize
-        cosines = normalize(self.visual(self.rows[index])) @ normalize(self.semantic(self.semantics)).T
+        rows, _, labels = self.batch()
+        normalize = import_torch().nn.functional.normalize
+        cosines = normalize(self.visual(rows)) @ normalize(self.semantic(self.semantics)).T
         logits = cosines / self.model.temperature
-        loss = calibrated_loss(logits, self.labels[index], self.seen, self.model.entropy_weight)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
+        loss = calibrated_loss(logits, labels, self.seen, self.model.entropy_weight)
+        descend(self.optimizer, loss)
         return loss
 
     def learned(self) -> dict[str, Any]:
@@ -58,41 +49,50 @@ class _Run(Process):
         return {"layers": layers_of(self.visual), "classes": unit_rows(classes)}
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class DCN(DeepBaseline):
-    """Deep calibration network: features and descriptions meet in a common space, calibrated on unseen classes.
+    """Deep calibration network: features and descriptions in a common space, calibrated on unseen classes.
 
-    ``min CE(softmax over seen classes of cos(f(x), g(a_c)) / T) + λ H(softmax over unseen classes)``: f and g are
-    networks with one hidden layer. The entropy makes seen rows choose clearly among unseen classes.
-
-    The paper fine-tunes the image network and uses SGD; features are given here, and Adam trains.
-
-    Reference: Liu, Long, Wang and Jordan, "Generalized zero-shot learning with deep calibration network", NeurIPS 2018.
-    Published (ResNet-101, proposed split): aPY 43.6, AWA1 65.2, SUN 61.8, CUB 56.2.
+    It minimizes ``CE(softmax over seen classes of cos(f(x), g(a_c)) / T) + λ H(softmax over unseen classes)``. f and g
+    are networks with one hidden layer. The entropy H makes a seen sample resemble one unseen class clearly.
 
     Parameters
     ----------
     temperature : float, default=0.2
-        T. Grows: classes are told apart less sharply.
+        T. Larger: classes are separated less sharply.
     entropy_weight : float, default=0.1
-        λ, weight of the entropy over the unseen classes.
+        λ. Larger: seen samples choose more clearly among unseen classes.
     learning_rate : float, default=0.0002
-        Step of Adam.
+        Step of Adam. Larger: learns faster, until training diverges.
     weight_decay : float, default=0.0001
-        Ridge on all weights.
-    n_hidden, n_embedded : int, default=512
-        Units of the hidden layers, and dimension of the common space.
-    batch_size, n_components, max_iter, max_seconds, early_stopping, verbose
-        As in :class:`superproto.baselines.deep.f_clswgan.FCLSWGAN`.
+        Ridge on all weights. Larger: smoother networks.
+    n_embedded : int, default=512
+        Dimension of the common space. Larger: more flexible and slower.
+    max_iter : int, default=360
+        Largest number of steps. Larger: slower; early stopping chooses among more.
+    n_hidden, batch_size, n_components, max_seconds, early_stopping, verbose
+        Common to the deep methods; see :class:`~superproto.baselines.deep.base.DeepBaseline`.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; ``random_state`` draws weights and batches.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` draws weights and
+        batches.
 
     Attributes
     ----------
     learned_ : dict
         Layers of f, and (C, n_embedded) the unit vectors g(a_c).
-    n_iter_, validation_scores_
-        Steps of the last training run; step and accuracy on held-out seen classes.
+    n_iter_ : int
+        Steps of the last training run.
+    validation_scores_ : array of shape (n, 2)
+        Step, and accuracy on held-out seen classes.
+
+    Notes
+    -----
+    The paper fine-tunes the image network and uses SGD. Features are given here, and Adam trains. Published
+    (ResNet-101, proposed split): aPY 43.6, AWA1 65.2, SUN 61.8, CUB 56.2.
+
+    References
+    ----------
+    Liu, Long, Wang and Jordan, "Generalized zero-shot learning with deep calibration network", NeurIPS 2018.
     """
 
     method_key = "dcn"
@@ -111,5 +111,4 @@ class DCN(DeepBaseline):
         return _Run(self, data)
 
     def _score_features(self, learned: dict[str, Any], features: Array) -> Array:
-        embedded = unit_rows(apply_layers(learned["layers"], features))
-        return np.asarray(embedded @ learned["classes"].T.astype(features.dtype) / self.temperature)
+        return cosine_scores(apply_layers(learned["layers"], features), learned["classes"]) / self.temperature

@@ -5,112 +5,73 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from superproto.baselines.deep.networks import (
-    JUDGE_STEPS,
-    critic_loss,
-    import_torch,
-    perceptron,
-    side_by_side,
-    train_softmax,
-)
-from superproto.baselines.deep.synthesis import GeneratingProcess, GenerativeBaseline
+from superproto.baselines.deep.networks import critic_loss, import_torch, perceptron, side_by_side
+from superproto.baselines.deep.synthesis import AdversarialProcess, GenerativeBaseline
 from superproto.baselines.deep.training import TrainingData
 
 # Noise has as many numbers as a description, at most so many.
 MOST_NOISE = 128
 
 
-def generator_loss(score: Any, logits: Any, targets: Any, classification_weight: float) -> Any:
+def judged_loss(score: Any, logits: Any, targets: Any, classification_weight: float) -> Any:
     """−E D(x̃, a) + β E −log p(y | x̃)."""
     entropy = import_torch().nn.functional.cross_entropy(logits, targets)
     return -score.mean() + classification_weight * entropy
 
 
-class _Run(GeneratingProcess):
+class _Run(AdversarialProcess):
     def __init__(self, model: FCLSWGAN, data: TrainingData) -> None:
-        super().__init__(data, model.batch_size, model.classifier, model.n_synthetic)
-        torch = import_torch()
+        super().__init__(model, data)
         k, r = data.semantics.shape[1], data.rows.shape[1]
-        self.model, self.n_noise = model, min(k, MOST_NOISE)
+        self.n_noise = min(k, MOST_NOISE)
         self.generator = perceptron((k + self.n_noise, model.n_hidden, r), nonnegative=model.n_components is None)
         self.critic = perceptron((r + k, model.n_hidden, 1))
-        self.networks = (self.generator, self.critic)
-        rates = {"lr": model.learning_rate, "betas": (0.5, 0.999)}
-        self.step_generator = torch.optim.Adam(self.generator.parameters(), **rates)
-        self.step_critic = torch.optim.Adam(self.critic.parameters(), **rates)
-        self.number = torch.from_numpy(np.cumsum(data.seen) - 1)
-        n_steps = min(JUDGE_STEPS, model.max_iter)
-        self.judge = train_softmax(self.rows, self.number[self.labels], int(data.seen.sum()), n_steps)
+        self.optimize([self.generator], [self.critic])
+        self.train_judge()
 
     def generate(self, descriptions: Any) -> Any:
         noise = import_torch().randn(len(descriptions), self.n_noise)
         return self.generator(side_by_side(descriptions, noise))
 
-    def step(self) -> Any:
-        for _ in range(self.model.n_critic):
-            real, descriptions, _ = self.batch()
-            fake = self.generate(descriptions).detach()
-            loss = critic_loss(self.critic, real, fake, descriptions, self.model.penalty_weight)
-            self.step_critic.zero_grad()
-            loss.backward()
-            self.step_critic.step()
+    def critics_loss(self) -> Any:
+        real, descriptions, _ = self.batch()
+        fake = self.generate(descriptions).detach()
+        return critic_loss(self.critic, real, fake, descriptions, self.model.penalty_weight)
+
+    def generator_loss(self) -> Any:
         _, descriptions, labels = self.batch()
         fake = self.generate(descriptions)
         score = self.critic(side_by_side(fake, descriptions))
-        made = generator_loss(score, self.judge(fake), self.number[labels], self.model.classification_weight)
-        self.step_generator.zero_grad()
-        made.backward()
-        self.step_generator.step()
-        return loss.detach() + made.detach()
+        return judged_loss(score, self.judge(fake), self.number[labels], self.model.classification_weight)
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class FCLSWGAN(GenerativeBaseline):
-    """Feature-generating Wasserstein GAN: features of unseen classes are generated from descriptions and classified.
+    """Feature-generating Wasserstein GAN (f-CLSWGAN): a classifier learns from features generated for unseen classes.
 
-    The critic maximizes ``E D(x, a) − E D(x̃, a) − λ E (‖∇D(x̂, a)‖ − 1)²``, x̃ = G(z, a). The generator minimizes
-    ``−E D(x̃, a) + β CE(x̃)`` with the softmax of the real seen rows. A classifier then learns from the real rows of
-    seen classes and ``n_synthetic`` generated ones of each unseen class.
-
-    The paper has 4,096 hidden units, features of 2,048 numbers, five critic steps, a learning rate of 1e-4, β = 0.01
-    and a softmax that learns from the generated features. The defaults here are for two CPU cores: principal
-    components, fewer hidden units, two critic steps, a larger rate, and β = 1, with which fewer steps are enough.
-
-    Reference: Xian, Lorenz, Schiele and Akata, "Feature generating networks for zero-shot learning", CVPR 2018.
-    Published (ResNet-101, proposed split): AWA1 69.9, SUN 62.1, CUB 61.5.
+    The critic maximizes ``E D(x, a) − E D(x̃, a) − λ E (‖∇D(x̂, a)‖ − 1)²`` with generated features x̃ = G(z, a). The
+    generator minimizes ``−E D(x̃, a) + β CE(x̃)``, where a softmax of the real seen samples gives the cross entropy. A
+    classifier then learns from real samples of seen classes and ``n_synthetic`` generated ones of each unseen class.
 
     Parameters
     ----------
-    learning_rate : float, default=0.001
-        Step of Adam. Grows: learns faster, until training diverges.
     n_hidden : int, default=256
-        Units of the hidden layer of generator and critic.
+        Units of the hidden layer of generator and critic. Larger: more flexible and slower.
     n_critic : int, default=2
-        Steps of the critic for one of the generator.
+        Steps of the critic for one of the generator. Larger: a better critic, slower.
     penalty_weight : float, default=10.0
-        λ, weight of the gradient penalty.
+        λ, weight of the gradient penalty. Larger: a smoother critic.
     classification_weight : float, default=1.0
-        β. Grows: generated features are more typical of their class.
-    classifier : {"softmax", "nearest-mean"}, default="softmax"
-        What learns from the generated features.
-    n_synthetic : int, default=200
-        Generated rows of an unseen class.
-    batch_size : int, default=64
-        Rows of a step.
-    n_components : int or None, default=256
-        Principal components that replace the features; None: all features, each scaled to [0, 1].
+        β. Larger: generated features are more typical of their class.
     max_iter : int, default=1800
-        Largest number of steps.
-    max_seconds : float or None, default=None
-        Largest time. Where it ends a training run, another machine may give other answers.
-    early_stopping : bool, default=True
-        Choose the number of steps on held-out seen classes; without, it is ``max_iter``.
-    verbose : bool, default=False
-        Report progress on standard error.
+        Largest number of steps. Larger: slower; early stopping chooses among more.
+    learning_rate, batch_size, n_components, max_seconds, early_stopping, verbose
+        Common to the deep methods; see :class:`~superproto.baselines.deep.base.DeepBaseline`.
+    classifier, n_synthetic
+        Common to the generative methods; see :class:`~superproto.baselines.deep.synthesis.GenerativeBaseline`.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; ``random_state`` draws weights, batches and noise.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` draws weights,
+        batches and noise.
 
     Attributes
     ----------
@@ -120,6 +81,16 @@ class FCLSWGAN(GenerativeBaseline):
         Steps of the last training run.
     validation_scores_ : array of shape (n, 2)
         Step, and accuracy on held-out seen classes.
+
+    Notes
+    -----
+    The paper has 4,096 hidden units, 2,048 features, five critic steps, a learning rate of 1e-4 and β = 0.01. The
+    defaults here are for two CPU cores: principal components, fewer units, two critic steps and a larger rate. With β =
+    1 fewer steps are enough. Published (ResNet-101, proposed split): AWA1 69.9, SUN 62.1, CUB 61.5.
+
+    References
+    ----------
+    Xian, Lorenz, Schiele and Akata, "Feature generating networks for zero-shot learning", CVPR 2018.
     """
 
     method_key = "f-clswgan"

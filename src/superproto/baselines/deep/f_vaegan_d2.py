@@ -16,7 +16,7 @@ from superproto.baselines.deep.networks import (
     side_by_side,
 )
 from superproto.baselines.deep.se_zsl import autoencoder_loss
-from superproto.baselines.deep.synthesis import GeneratingProcess, GenerativeBaseline, fit_classifier
+from superproto.baselines.deep.synthesis import AdversarialProcess, GenerativeBaseline, fit_classifier
 from superproto.baselines.deep.training import TrainingData
 from superproto.samples.chunks import Array
 
@@ -40,23 +40,18 @@ def smoothed_shares(labels: Array, classes: Array) -> Array:
     return 0.5 / len(classes) + 0.5 * counts / max(counts.sum(), 1.0)
 
 
-class _Run(GeneratingProcess):
+class _Run(AdversarialProcess):
     def __init__(self, model: FVAEGAND2, data: TrainingData) -> None:
-        super().__init__(data, model.batch_size, model.classifier, model.n_synthetic)
+        super().__init__(model, data)
         torch = import_torch()
         k, r, latent = data.semantics.shape[1], data.rows.shape[1], model.n_latent
-        self.model, self.count = model, 0
+        self.count = 0
         self.pool, self.drawn = torch.from_numpy(data.pool), np.flatnonzero(data.candidates)
         self.shares = torch.full((len(self.drawn),), 1 / len(self.drawn))
         self.encoder = perceptron((r + k, model.n_hidden, 2 * latent))
         self.generator = perceptron((latent + k, model.n_hidden, r), nonnegative=model.n_components is None)
         self.critic, self.pool_critic = perceptron((r + k, model.n_hidden, 1)), perceptron((r, model.n_hidden, 1))
-        self.networks = (self.encoder, self.generator, self.critic, self.pool_critic)
-        rates = {"lr": model.learning_rate, "betas": (0.5, 0.999)}
-        makers = [*self.encoder.parameters(), *self.generator.parameters()]
-        self.step_generator = torch.optim.Adam(makers, **rates)
-        critics = [*self.critic.parameters(), *self.pool_critic.parameters()]
-        self.step_critic = torch.optim.Adam(critics, **rates)
+        self.optimize([self.encoder, self.generator], [self.critic, self.pool_critic])
 
     @property
     def has_pool(self) -> bool:
@@ -70,18 +65,9 @@ class _Run(GeneratingProcess):
         self.count += 1
         if self.has_pool and self.count % STEPS_BETWEEN_ESTIMATES == 0:
             self.shares = self._estimated_shares()
-        for _ in range(self.model.n_critic):
-            loss = self._critics_loss()
-            self.step_critic.zero_grad()
-            loss.backward()
-            self.step_critic.step()
-        made = self._generator_loss()
-        self.step_generator.zero_grad()
-        made.backward()
-        self.step_generator.step()
-        return loss.detach() + made.detach()
+        return super().step()
 
-    def _critics_loss(self) -> Any:
+    def critics_loss(self) -> Any:
         weight = self.model.penalty_weight
         real, descriptions, _ = self.batch()
         loss = critic_loss(self.critic, real, self.generate(descriptions).detach(), descriptions, weight)
@@ -90,7 +76,7 @@ class _Run(GeneratingProcess):
             loss = loss + critic_loss(self.pool_critic, unlabeled, fake, unlabeled[:, :0], weight)
         return loss
 
-    def _generator_loss(self) -> Any:
+    def generator_loss(self) -> Any:
         rows, descriptions, _ = self.batch()
         mean, log_variance = mean_and_log_variance(self.encoder, side_by_side(rows, descriptions))
         rebuilt = self.generator(side_by_side(draw(mean, log_variance), descriptions))
@@ -118,57 +104,63 @@ class _Run(GeneratingProcess):
         return torch.from_numpy(smoothed_shares(found, self.drawn).astype(np.float32))
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class FVAEGAND2(GenerativeBaseline):
-    """Transductive f-VAEGAN-D2: features are generated; a second critic compares them with the unlabeled rows.
+    """Transductive f-VAEGAN-D2: features are generated, and a second critic compares them with the unlabeled samples.
 
     One network is the decoder of a conditional autoencoder and the generator of a Wasserstein GAN. It minimizes
-    ``w_0 (E ½‖x − G(z, a)‖² + KL(q(z|x, a) ‖ N(0, I))) − w_1 E D_1(x̃, a) − w_2 E D_2(x̃_u)``, x̃ = G(z, a). D_1 is a
-    critic of rows and descriptions, D_2 one of rows alone: it compares unlabeled rows with x̃_u, generated from
-    candidate classes. A classifier then learns from the real rows of seen classes and ``n_synthetic`` generated ones of
-    each unseen class.
-
-    Classes of x̃_u are drawn by their shares in the pool. These start equal and are estimated while training: unlabeled
-    rows are given to the nearest mean of generated rows. Published figures draw unseen classes evenly. Candidates of a
-    generalized task are all classes, and the pool then holds seen classes too. Without unlabeled rows the method is
-    inductive.
-
-    The paper has 4,096 hidden units, features of 2,048 numbers and a softmax. The defaults here are for two CPU cores.
-
-    Reference: Xian, Sharma, Schiele and Akata, "f-VAEGAN-D2: a feature generating framework for any-shot learning",
-    CVPR 2019. Published (ResNet-101, proposed split, transductive): CUB 71.1.
+    ``w_0 (E ½‖x − G(z, a)‖² + KL(q(z|x, a) ‖ N(0, I))) − w_1 E D_1(x̃, a) − w_2 E D_2(x̃_u)``. The critic D_1 compares
+    samples with their descriptions. D_2 compares unlabeled samples with features x̃_u generated for the candidate
+    classes. A classifier then learns from real samples of seen classes and generated ones of unseen classes.
 
     Parameters
     ----------
     reconstruction_weight : float, default=1.0
-        w_0, weight of the autoencoder.
+        w_0. Larger: the autoencoder counts more.
     critic_weight : float, default=1.0
-        w_1, weight of the critic of labeled rows.
+        w_1. Larger: the critic of labeled samples counts more.
     pool_weight : float, default=1.0
-        w_2, weight of the critic of unlabeled rows; 0: the method is inductive.
+        w_2. Larger: generated features are closer to the unlabeled samples. 0: the method is inductive.
     penalty_weight : float, default=10.0
-        Weight of the gradient penalty of both critics.
-    learning_rate : float, default=0.001
-        Step of Adam.
+        Weight of the gradient penalty of both critics. Larger: smoother critics.
     n_hidden : int, default=256
-        Units of the hidden layers.
+        Units of the hidden layers. Larger: more flexible and slower.
     n_latent : int, default=64
-        Dimension of z.
+        Dimension of z. Larger: more variation within a class.
     n_critic : int, default=2
-        Steps of the critics for one of the generator.
+        Steps of the critics for one of the generator. Larger: better critics, slower.
     classifier : {"softmax", "nearest-mean"}, default="nearest-mean"
         What learns from the generated features.
-    n_synthetic, batch_size, n_components, max_iter, max_seconds, early_stopping, verbose
-        As in :class:`superproto.baselines.deep.f_clswgan.FCLSWGAN`.
+    max_iter : int, default=1500
+        Largest number of steps. Larger: slower; early stopping chooses among more.
+    learning_rate, batch_size, n_components, max_seconds, early_stopping, verbose
+        Common to the deep methods; see :class:`~superproto.baselines.deep.base.DeepBaseline`.
+    n_synthetic
+        Common to the generative methods; see :class:`~superproto.baselines.deep.synthesis.GenerativeBaseline`.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; ``random_state`` draws weights, batches and noise.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` draws weights,
+        batches and noise.
 
     Attributes
     ----------
     learned_ : dict
         Weights (C, r) and offsets (C,) of the classifier.
-    n_iter_, validation_scores_
-        Steps of the last training run; step and accuracy on held-out seen classes.
+    n_iter_ : int
+        Steps of the last training run.
+    validation_scores_ : array of shape (n, 2)
+        Step, and accuracy on held-out seen classes.
+
+    Notes
+    -----
+    Classes of x̃_u are drawn by their shares among the unlabeled samples. These start equal and are estimated while
+    training: unlabeled samples go to the nearest mean of generated features. Published figures draw unseen classes
+    evenly. In the generalized setting the candidates are all classes. Without unlabeled samples the method is
+    inductive. The paper has 4,096 hidden units, 2,048 features and a softmax; the defaults here are for two CPU cores.
+    Published (ResNet-101, proposed split, transductive): CUB 71.1.
+
+    References
+    ----------
+    Xian, Sharma, Schiele and Akata, "f-VAEGAN-D2: a feature generating framework for any-shot learning", CVPR 2019.
     """
 
     method_key = "f-vaegan-d2"

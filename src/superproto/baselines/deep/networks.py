@@ -16,8 +16,6 @@ from superproto.errors import UserError
 from superproto.samples.chunks import Array
 
 LEAK = 0.2
-# Steps that train the softmax which judges generated rows.
-JUDGE_STEPS = 300
 
 
 def import_torch() -> Any:
@@ -36,6 +34,19 @@ def perceptron(sizes: Sequence[int], nonnegative: bool = False) -> Any:
     for n_in, n_out in pairwise(sizes):
         layers += [nn.Linear(n_in, n_out), nn.LeakyReLU(LEAK)]
     return nn.Sequential(*layers[:-1], *([nn.ReLU()] if nonnegative else []))
+
+
+def adam(networks: Sequence[Any], learning_rate: float, **settings: Any) -> Any:
+    """An Adam optimizer of all weights of these networks."""
+    weights = [values for network in networks for values in network.parameters()]
+    return import_torch().optim.Adam(weights, lr=learning_rate, **settings)
+
+
+def descend(optimizer: Any, loss: Any) -> None:
+    """One step of the optimizer down the gradient of the loss."""
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
 
 
 def layers_of(network: Any) -> list[Array]:
@@ -93,11 +104,8 @@ def train_softmax(rows: Any, targets: Any, n_classes: int, n_steps: int) -> Any:
     """A linear softmax classifier of real rows, as a fixed network that judges generated ones."""
     torch = import_torch()
     classifier = torch.nn.Linear(rows.shape[1], n_classes)
-    optimizer = torch.optim.Adam(classifier.parameters(), lr=0.01)
+    optimizer = adam([classifier], 0.01)
     for _ in range(n_steps):
         batch = torch.randint(len(rows), (min(256, len(rows)),))
-        loss = torch.nn.functional.cross_entropy(classifier(rows[batch]), targets[batch])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        descend(optimizer, torch.nn.functional.cross_entropy(classifier(rows[batch]), targets[batch]))
     return classifier.requires_grad_(False)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from superproto.baselines.deep.base import DeepBaseline
-from superproto.baselines.deep.networks import apply_layers, import_torch, layers_of, perceptron
-from superproto.baselines.deep.training import Process, TrainingData
+from superproto.baselines.deep.base import DeepBaseline, cosine_scores
+from superproto.baselines.deep.networks import adam, apply_layers, descend, import_torch, layers_of, perceptron
+from superproto.baselines.deep.training import BatchProcess, TrainingData
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
@@ -24,84 +22,81 @@ def relation_loss(cosines: Any, relations: Any, same: Any, threshold: float) -> 
     return torch.where(same, 1 - cosines, similar).mean()
 
 
-class _Run(Process):
+class _Run(BatchProcess):
     def __init__(self, model: PreseR, data: TrainingData) -> None:
-        torch = import_torch()
-        self.model = model
-        self.rows, self.labels = torch.from_numpy(data.rows), torch.from_numpy(data.labels)
-        self.semantics = torch.from_numpy(data.semantics)
-        unit = torch.nn.functional.normalize(self.semantics)
+        super().__init__(model, data)
+        unit = import_torch().nn.functional.normalize(self.semantics)
         self.relations = unit @ unit.T
         k, r = data.semantics.shape[1], data.rows.shape[1]
         self.encoder = perceptron((k, model.n_hidden, r))
         self.decoder = perceptron((r, model.n_hidden, k))
         self.networks = (self.encoder, self.decoder)
-        weights = [*self.encoder.parameters(), *self.decoder.parameters()]
-        self.optimizer = torch.optim.Adam(weights, lr=model.learning_rate, weight_decay=model.weight_decay)
-        self.batch_size = min(model.batch_size, len(data.rows))
+        self.optimizer = adam(self.networks, model.learning_rate, weight_decay=model.weight_decay)
 
     def step(self) -> Any:
-        torch = import_torch()
-        index = torch.randint(len(self.rows), (self.batch_size,))
-        rows, labels = self.rows[index], self.labels[index]
-        descriptions = self.semantics[labels]
+        rows, descriptions, labels = self.batch()
         embedded = self.encoder(descriptions)
         loss = ((embedded - rows) ** 2).mean()
-        normalize = torch.nn.functional.normalize
+        normalize = import_torch().nn.functional.normalize
         relations = self.relations[labels][:, labels]
         cosines = normalize(embedded) @ normalize(rows).T
         same = labels[:, None] == labels
         loss = loss + self.model.relation_weight * relation_loss(cosines, relations, same, self.model.threshold)
         rebuilt = self.decoder(embedded)
         loss = loss + self.model.reconstruction_weight * ((rebuilt - descriptions) ** 2).sum(dim=1).mean()
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
+        descend(self.optimizer, loss)
         return loss
 
     def learned(self) -> dict[str, Any]:
         return {"classes": unit_rows(apply_layers(layers_of(self.encoder), self.semantics.numpy()))}
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class PreseR(DeepBaseline):
-    """Preserving semantic relations: descriptions are mapped to features, and classes keep their likeness there.
+    """Preserving semantic relations: descriptions are mapped to features, and classes keep their similarities there.
 
-    ``min E‖x − f(a)‖² / r + λ_1 relations + λ_2 E‖a − g(f(a))‖²``: f maps descriptions to features, g back. Relations:
-    the cosine of f(a_i) with a row of class j is to be 1 for the same class, at least δ_ij for a similar class
-    (δ_ij ≥ τ) and at most δ_ij for any other, δ_ij the cosine of the descriptions. A row gets the class with the most
-    similar f(a).
-
-    The paper draws pairs of each kind; here all pairs of a batch count. Descriptions are centered before δ is taken.
-
-    Reference: Annadani and Biswas, "Preserving semantic relations for zero-shot learning", CVPR 2018. Published
-    (ResNet-101, proposed split): aPY 38.4, SUN 61.4, CUB 56.0.
+    It minimizes ``E‖x − f(a)‖² / r + λ_1 relations + λ_2 E‖a − g(f(a))‖²`` with networks f and g. Relations compare the
+    cosine of f(a_i) and a sample of class j with the cosine δ_ij of the descriptions. It should be 1 for the same
+    class, at least δ_ij for similar classes (δ_ij ≥ τ), at most δ_ij for others. A sample receives the class of the
+    most similar f(a).
 
     Parameters
     ----------
     relation_weight : float, default=1.0
-        λ_1. Grows: relations between classes count more than the place of each class.
+        λ_1. Larger: relations between classes count more than the place of each class.
     reconstruction_weight : float, default=0.1
-        λ_2, weight of the way back to the description.
+        λ_2. Larger: f(a) keeps more of the description.
     threshold : float, default=0.0
-        τ: from which cosine two classes are similar.
-    learning_rate : float, default=0.001
-        Step of Adam.
+        τ, the cosine from which two classes are similar. Larger: fewer similar classes.
     weight_decay : float, default=0.0001
-        Ridge on all weights.
+        Ridge on all weights. Larger: smoother networks.
     n_hidden : int, default=1024
-        Units of the hidden layers.
-    batch_size, n_components, max_iter, max_seconds, early_stopping, verbose
-        As in :class:`superproto.baselines.deep.f_clswgan.FCLSWGAN`.
+        Units of the hidden layers. Larger: more flexible and slower.
+    max_iter : int, default=600
+        Largest number of steps. Larger: slower; early stopping chooses among more.
+    learning_rate, batch_size, n_components, max_seconds, early_stopping, verbose
+        Common to the deep methods; see :class:`~superproto.baselines.deep.base.DeepBaseline`.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; ``random_state`` draws weights and batches.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` draws weights and
+        batches.
 
     Attributes
     ----------
     learned_ : dict
         (C, r) the unit vectors f(a_c).
-    n_iter_, validation_scores_
-        Steps of the last training run; step and accuracy on held-out seen classes.
+    n_iter_ : int
+        Steps of the last training run.
+    validation_scores_ : array of shape (n, 2)
+        Step, and accuracy on held-out seen classes.
+
+    Notes
+    -----
+    The paper draws pairs of each kind; here all pairs of a batch count. Descriptions are centered before δ is taken.
+    Published (ResNet-101, proposed split): aPY 38.4, SUN 61.4, CUB 56.0.
+
+    References
+    ----------
+    Annadani and Biswas, "Preserving semantic relations for zero-shot learning", CVPR 2018.
     """
 
     method_key = "preser"
@@ -119,4 +114,4 @@ class PreseR(DeepBaseline):
         return _Run(self, data)
 
     def _score_features(self, learned: dict[str, Any], features: Array) -> Array:
-        return np.asarray(unit_rows(features.copy()) @ learned["classes"].T.astype(features.dtype))
+        return cosine_scores(features, learned["classes"])

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from superproto.baselines.deep.base import DeepBaseline
-from superproto.baselines.deep.networks import apply_layers, import_torch, layers_of, perceptron
-from superproto.baselines.deep.training import Process, TrainingData
+from superproto.baselines.deep.base import DeepBaseline, cosine_scores
+from superproto.baselines.deep.networks import adam, apply_layers, descend, import_torch, layers_of, perceptron
+from superproto.baselines.deep.training import BatchProcess, TrainingData
 from superproto.samples.chunks import Array
 from superproto.samples.kernels import unit_rows
 
@@ -19,30 +17,24 @@ def bias_loss(logits: Any, unseen: Any) -> Any:
     return -(logits[:, unseen].logsumexp(dim=1) - logits.logsumexp(dim=1)).mean()
 
 
-class _Run(Process):
+class _Run(BatchProcess):
     def __init__(self, model: QFSL, data: TrainingData) -> None:
+        super().__init__(model, data)
         torch = import_torch()
-        self.model = model
-        self.rows, self.labels = torch.from_numpy(data.rows), torch.from_numpy(data.labels)
         self.pool, self.unseen = torch.from_numpy(data.pool), torch.from_numpy(data.unseen)
-        self.classes = torch.from_numpy(unit_rows(data.semantics.copy()))
+        self.classes = torch.from_numpy(unit_rows(data.semantics))
         self.visual = perceptron((data.rows.shape[1], model.n_hidden, data.semantics.shape[1]))
         self.networks = (self.visual,)
-        self.optimizer = torch.optim.Adam(
-            self.visual.parameters(), lr=model.learning_rate, weight_decay=model.weight_decay
-        )
+        self.optimizer = adam(self.networks, model.learning_rate, weight_decay=model.weight_decay)
 
     def step(self) -> Any:
         torch = import_torch()
-        index = torch.randint(len(self.rows), (min(self.model.batch_size, len(self.rows)),))
-        logits = self._logits(self.rows[index])
-        loss = torch.nn.functional.cross_entropy(logits, self.labels[index])
+        rows, _, labels = self.batch()
+        loss = torch.nn.functional.cross_entropy(self._logits(rows), labels)
         if len(self.pool) and self.model.bias_weight and bool(self.unseen.any()):
             index = torch.randint(len(self.pool), (min(self.model.batch_size, len(self.pool)),))
             loss = loss + self.model.bias_weight * bias_loss(self._logits(self.pool[index]), self.unseen)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
+        descend(self.optimizer, loss)
         return loss
 
     def _logits(self, rows: Any) -> Any:
@@ -53,47 +45,51 @@ class _Run(Process):
         return {"layers": layers_of(self.visual), "classes": self.classes.numpy().copy()}
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class QFSL(DeepBaseline):
-    """Quasi-fully supervised learning: unlabeled rows are told that they belong to unseen classes, not to which.
+    """Quasi-fully supervised learning: unlabeled samples are pushed towards the unseen classes as a group.
 
-    ``min CE(softmax over all classes of cos(f(x), a_c) / T) + λ E_pool −log Σ_{u unseen} p_u``, f a network from
-    features to descriptions.
-
-    The paper fine-tunes the image network and has scores f(x)·a_c; features are given here, and cosines keep the scores
-    in bounds. The paper's λ is about 1. Held-out seen classes of CUB gain from 0.3, and those of FLO lose by 0.2:
-    hence the smaller default.
-
-    The pool's term assumes that unlabeled rows belong to unseen classes. Where the pool holds seen classes too
-    (generalized zero-shot), it pushes their rows away as well: lower ``bias_weight`` there. Without unlabeled rows the
-    method is inductive.
-
-    Reference: Song, Shen, Yang, Liu and Song, "Transductive unbiased embedding for zero-shot learning", CVPR 2018.
-    Published (ResNet-101, proposed split): SUN 58.3, CUB 72.1.
+    It minimizes ``CE(softmax over all classes of cos(f(x), a_c) / T) + λ E_pool −log Σ_{u unseen} p_u``. f is a network
+    from features to descriptions. The second term assumes that unlabeled samples belong to unseen classes. In the
+    generalized setting it pushes samples of seen classes away too; lower ``bias_weight`` there.
 
     Parameters
     ----------
     bias_weight : float, default=0.1
-        λ. Grows: unlabeled rows move away from seen classes.
+        λ. Larger: unlabeled samples move away from seen classes. 0: the method is inductive.
     temperature : float, default=0.1
-        T. Grows: classes are told apart less sharply.
+        T. Larger: classes are separated less sharply.
     learning_rate : float, default=0.0003
-        Step of Adam.
+        Step of Adam. Larger: learns faster, until training diverges.
     weight_decay : float, default=0.0001
-        Ridge on all weights.
-    n_hidden : int, default=512
-        Units of the hidden layer.
-    batch_size, n_components, max_iter, max_seconds, early_stopping, verbose
-        As in :class:`superproto.baselines.deep.f_clswgan.FCLSWGAN`.
+        Ridge on all weights. Larger: a smoother network.
+    max_iter : int, default=360
+        Largest number of steps. Larger: slower; early stopping chooses among more.
+    n_hidden, batch_size, n_components, max_seconds, early_stopping, verbose
+        Common to the deep methods; see :class:`~superproto.baselines.deep.base.DeepBaseline`.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; ``random_state`` draws weights and batches.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` draws weights and
+        batches.
 
     Attributes
     ----------
     learned_ : dict
         Layers of f, and (C, k) the unit descriptions.
-    n_iter_, validation_scores_
-        Steps of the last training run; step and accuracy on held-out seen classes.
+    n_iter_ : int
+        Steps of the last training run.
+    validation_scores_ : array of shape (n, 2)
+        Step, and accuracy on held-out seen classes.
+
+    Notes
+    -----
+    The paper fine-tunes the image network, and its scores are f(x)·a_c. Features are given here, and cosines bound the
+    scores. λ of the paper is about 1. Held-out seen classes of CUB gain from 0.3, those of FLO lose by 0.2; hence the
+    smaller default. Without unlabeled samples the method is inductive. Published (ResNet-101, proposed split): SUN
+    58.3, CUB 72.1.
+
+    References
+    ----------
+    Song, Shen, Yang, Liu and Song, "Transductive unbiased embedding for zero-shot learning", CVPR 2018.
     """
 
     method_key = "qfsl"
@@ -111,5 +107,4 @@ class QFSL(DeepBaseline):
         return _Run(self, data)
 
     def _score_features(self, learned: dict[str, Any], features: Array) -> Array:
-        embedded = unit_rows(apply_layers(learned["layers"], features))
-        return np.asarray(embedded @ learned["classes"].T.astype(features.dtype) / self.temperature)
+        return cosine_scores(apply_layers(learned["layers"], features), learned["classes"]) / self.temperature

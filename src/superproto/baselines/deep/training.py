@@ -62,6 +62,22 @@ class Process(ABC):
         """Arrays by name: all that scoring needs."""
 
 
+class BatchProcess(Process):
+    """A training run of a model on random batches of the labeled rows."""
+
+    def __init__(self, model: Any, data: TrainingData) -> None:
+        torch = import_torch()
+        self.model, self.data = model, data
+        self.rows, self.labels = torch.from_numpy(data.rows), torch.from_numpy(data.labels)
+        self.semantics = torch.from_numpy(data.semantics)
+        self.batch_size = min(model.batch_size, len(data.rows))
+
+    def batch(self) -> tuple[Any, Any, Any]:
+        """Random labeled rows, their descriptions and their classes."""
+        index = import_torch().randint(len(self.rows), (self.batch_size,))
+        return self.rows[index], self.semantics[self.labels[index]], self.labels[index]
+
+
 def hold_out(data: TrainingData, rng: np.random.RandomState) -> tuple[TrainingData, Array]:
     """The task without a fifth of its seen classes, whose rows are the pool, and the truth of that pool.
 

@@ -9,14 +9,16 @@ import numpy as np
 
 from superproto.baselines.deep.base import DeepBaseline
 from superproto.baselines.deep.networks import (
+    adam,
     apply_layers,
+    descend,
     draw,
     import_torch,
     layers_of,
     mean_and_log_variance,
     perceptron,
 )
-from superproto.baselines.deep.training import Process, TrainingData
+from superproto.baselines.deep.training import BatchProcess, TrainingData
 from superproto.samples.chunks import Array
 
 # Log-variances are kept within this, in training and in answers.
@@ -46,37 +48,32 @@ def sharpened(probabilities: Any) -> Any:
     return targets / targets.sum(dim=1, keepdim=True).clamp(min=1e-12)
 
 
-class _Run(Process):
+class _Run(BatchProcess):
     def __init__(self, model: VZSL, data: TrainingData) -> None:
+        super().__init__(model, data)
         torch = import_torch()
-        self.model, self.count = model, 0
-        self.rows, self.pool = torch.from_numpy(data.rows), torch.from_numpy(data.pool)
-        self.labels = torch.from_numpy((np.cumsum(data.seen) - 1)[data.labels])
-        self.semantics = torch.from_numpy(data.semantics)
+        self.count, self.pool = 0, torch.from_numpy(data.pool)
+        self.number = torch.from_numpy(np.cumsum(data.seen) - 1)
         self.seen, self.candidates = torch.from_numpy(data.seen), torch.from_numpy(data.candidates)
         k, r, latent = data.semantics.shape[1], data.rows.shape[1], model.n_latent
         self.encoder = perceptron((r, model.n_hidden, 2 * latent))
         self.decoder = perceptron((latent, model.n_hidden, r), nonnegative=model.n_components is None)
         self.prior = perceptron((k, 2 * latent))
         self.networks = (self.encoder, self.decoder, self.prior)
-        weights = [values for network in self.networks for values in network.parameters()]
-        self.optimizer = torch.optim.Adam(weights, lr=model.learning_rate, weight_decay=model.weight_decay)
+        self.optimizer = adam(self.networks, model.learning_rate, weight_decay=model.weight_decay)
 
     def step(self) -> Any:
-        torch = import_torch()
         self.count += 1
-        index = torch.randint(len(self.rows), (min(self.model.batch_size, len(self.rows)),))
-        rows, labels = self.rows[index], self.labels[index]
+        rows, _, labels = self.batch()
+        columns = self.number[labels]
         mean, log_variance = mean_and_log_variance(self.encoder, rows)
         divergences = kl_to_priors(mean, log_variance, *self._priors(self.seen))
-        own = divergences.gather(1, labels[:, None]).mean()
+        own = divergences.gather(1, columns[:, None]).mean()
         loss = self.model.bound_weight * (self._rebuilding(rows, mean, log_variance) + own)
-        loss = loss + margin_loss(divergences, labels)
+        loss = loss + margin_loss(divergences, columns)
         if len(self.pool) and self.model.pool_weight and self.count > self.model.warm_up:
             loss = loss + self.model.pool_weight * self._pool_loss()
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
+        descend(self.optimizer, loss)
         return loss
 
     def _priors(self, chosen: Any) -> tuple[Any, Any]:
@@ -104,47 +101,53 @@ class _Run(Process):
         return {"layers": layers_of(self.encoder), "prior_mean": mean, "prior_log_variance": log_variance}
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class VZSL(DeepBaseline):
-    """Variational zero-shot learning: a Gaussian prior for each class; a row gets the class of the nearest prior.
+    """Variational zero-shot learning: a sample receives the class of the nearest latent Gaussian prior.
 
-    ``min w (E ½‖x − D(z)‖² + KL(q(z|x) ‖ p(z|a_y))) + E KL_y + log Σ_c exp(−KL_c)``, p(z|a) = N(μ(a), diag σ²(a)) with
-    mean and log-variance linear in a. Unlabeled rows get soft labels ``q(y|x) ∝ exp(−KL_y)`` among the candidates.
-    These are pulled towards ``q² / Σ q``, and the bound is weighted by them.
-
-    Without unlabeled rows the method is inductive. Left open in the paper: the weights. The margin here counts all
-    seen classes, the right one among them, so that the loss is bounded.
-
-    Reference: Wang, Pu, Verma, Fan, Zhang, Chen, Rai and Carin, "Zero-shot learning via class-conditioned deep
-    generative models", AAAI 2018. Published (VGG, standard split): AWA1 94.8, CUB 66.5.
+    It minimizes ``w (E ½‖x − D(z)‖² + KL_y) + E KL_y + log Σ_c exp(−KL_c)``. KL_c is the divergence of the encoding
+    q(z|x) from the prior ``N(μ(a_c), diag σ²(a_c))``, whose mean and log variance are linear in the description.
+    Unlabeled samples have soft labels ``q(y|x) ∝ exp(−KL_y)`` among the candidates. Training pulls these towards
+    ``q² / Σ q`` and weights the first term by them.
 
     Parameters
     ----------
     bound_weight : float, default=0.01
-        w, weight of reconstruction and divergence beside the margin.
+        w. Larger: reconstruction counts more beside the margin between classes.
     pool_weight : float, default=1.0
-        Weight of the unlabeled rows.
+        Weight of the unlabeled samples. Larger: more training on own predictions. 0: the method is inductive.
     warm_up : int, default=200
-        Steps before unlabeled rows count.
-    learning_rate : float, default=0.001
-        Step of Adam.
+        Steps before unlabeled samples count. Larger: better first predictions, fewer steps with them.
     weight_decay : float, default=0.0001
-        Ridge on all weights.
-    n_hidden : int, default=512
-        Units of the hidden layers.
+        Ridge on all weights. Larger: smoother networks.
     n_latent : int, default=100
-        Dimension of z.
-    batch_size, n_components, max_iter, max_seconds, early_stopping, verbose
-        As in :class:`superproto.baselines.deep.f_clswgan.FCLSWGAN`.
+        Dimension of z. Larger: more flexible and slower.
+    max_iter : int, default=800
+        Largest number of steps. Larger: slower; early stopping chooses among more.
+    learning_rate, n_hidden, batch_size, n_components, max_seconds, early_stopping, verbose
+        Common to the deep methods; see :class:`~superproto.baselines.deep.base.DeepBaseline`.
     candidates, whiten, random_state, seen_bias
-        As everywhere in the zoo; ``random_state`` draws weights, batches and noise.
+        Common to all baselines; see :class:`~superproto.baselines.base.Baseline`. ``random_state`` draws weights,
+        batches and noise.
 
     Attributes
     ----------
     learned_ : dict
-        Layers of the encoder, and (C, n_latent) means and log-variances of the priors.
-    n_iter_, validation_scores_
-        Steps of the last training run; step and accuracy on held-out seen classes.
+        Layers of the encoder, and (C, n_latent) means and log variances of the priors.
+    n_iter_ : int
+        Steps of the last training run.
+    validation_scores_ : array of shape (n, 2)
+        Step, and accuracy on held-out seen classes.
+
+    Notes
+    -----
+    Without unlabeled samples the method is inductive. The paper leaves the weights open. The margin here includes the
+    right class, so that the loss is bounded. Published (VGG, standard split): AWA1 94.8, CUB 66.5.
+
+    References
+    ----------
+    Wang, Pu, Verma, Fan, Zhang, Chen, Rai and Carin, "Zero-shot learning via class-conditioned deep generative models",
+    AAAI 2018.
     """
 
     method_key = "vzsl"
