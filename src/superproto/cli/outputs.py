@@ -75,7 +75,7 @@ def check_outputs(verb: str, paths: Mapping[str, Any], force: bool) -> None:
 
 
 def _check_kind(place: str, path: Path, inside: Path | None, force: bool) -> None:
-    wanted = _BY_VERB.get(place, _BY_ENDING.get(path.suffix.lower(), "text"))
+    wanted = _BY_VERB.get(place, _BY_ENDING.get(path.suffix.lower(), "text file"))
     if place in ("predict.output", "label.output") and path.suffix.lower() == ".parquet":
         wanted = "Parquet file"
     found = kind_of(path)
@@ -109,7 +109,7 @@ def kind_of(path: Path) -> str:
         return _kind_of_json(path)
     if start.startswith(_LABELS):
         return "table of labels"
-    return "binary file" if b"\0" in start else "text"
+    return "binary file" if b"\0" in start else "text file"
 
 
 def _kind_of_json(path: Path) -> str:
