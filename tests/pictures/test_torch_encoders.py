@@ -162,7 +162,7 @@ def test_open_clip_has_pictures_and_texts_in_one_space(open_clip):
 
 def test_a_file_of_weights_is_refused_because_it_can_run_code(open_clip, tmp_path):
     (tmp_path / "weights.pt").write_bytes(b"x")
-    with pytest.raises(UserError, match="a file of weights can run code. Give the name of known weights"):
+    with pytest.raises(UserError, match=r"a file of weights can run code\. Give the name of known weights"):
         open_encoder(f"open_clip:tiny/{tmp_path / 'weights.pt'}")
     assert open_clip.asked == []
 
