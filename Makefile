@@ -48,7 +48,7 @@ hostile: $(VENV)/.extras ## the long form of the tests with damaged and forged f
 lowest: $(BIN)/python    ## the hostile tests with the lowest versions that pyproject.toml allows
 	$(PYTHON) -m venv $(VENV)/lowest
 	$(VENV)/lowest/bin/pip install --quiet --disable-pip-version-check -r tests/hostile/lowest.txt
-	PYTHONPATH=$(CURDIR)/src $(VENV)/lowest/bin/python -m pytest tests/hostile $(ARGS)
+	PYTHONPATH=$(CURDIR)/src $(VENV)/lowest/bin/python -m pytest tests/hostile tests/pictures/test_hostile_pictures.py $(ARGS)
 
 lint: $(VENV)/.lint      ## formatting, types, layers, generated numbers
 	$(BIN)/ruff check src tests

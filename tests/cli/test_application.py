@@ -134,6 +134,26 @@ def test_a_real_ctrl_c_leaves_no_traceback(tmp_path):
     assert err == "error: interrupted\n"
 
 
+def test_a_ctrl_c_that_python_drops_is_sent_again():
+    """In a destructor Python prints a traceback for it and goes on: three in a row still stop the command."""
+    code = """
+import signal, sys, time
+from superproto.cli import exit_codes
+signal.signal(signal.SIGINT, signal.default_int_handler)
+class Late:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+def busy(arguments):
+    for _ in range(3):
+        Late()
+    time.sleep(30)
+exit_codes._call = busy
+sys.exit(exit_codes.run_command(["methods"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=25, check=False)
+    assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
+
+
 def test_a_reader_that_leaves_early_is_no_error(packed):
     code = "from superproto.cli import main; main()"
     reader, writer = os.pipe()

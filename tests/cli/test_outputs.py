@@ -16,8 +16,12 @@ from superproto.files import write_whole
 
 @pytest.fixture
 def place(packed, tmp_path, call):
-    """A pack, a model, parameters and records in one folder."""
+    """A pack, a model, parameters, records, class tables, class vectors and notes in one folder."""
     shutil.copy(packed, tmp_path / "p.npz")
+    (tmp_path / "classes.csv").write_text("name,a,b\nant,1,2\n")
+    (tmp_path / "words.csv").write_text("name,description\nant,small\nbee,loud\n")
+    (tmp_path / "notes.md").write_text("# Mine\n")
+    np.savez(tmp_path / "vectors.npz", att=np.eye(2), class_names=np.array(["ant", "bee"]))
     (tmp_path / "x.json").write_text('{"rho": 0.5}')
     assert call("fit", tmp_path / "p.npz", "-m", "eszsl", "--no-rejection", "-o", tmp_path / "m.model")[0] == 0
     record = ("evaluate", tmp_path / "p.npz", "-m", "eszsl", "--record", tmp_path / "r.jsonl")
@@ -65,6 +69,13 @@ OVERWRITING = [
     "tune p.npz -o m.model",
     "tune p.npz -o x.json",
     "pack --features p.npz --labels x.json --classes x.json -o m.model",
+    "pack --features x.npy --labels y.csv --classes classes.csv -o vectors.npz",
+    "describe words.csv -o words.csv",
+    "describe words.csv -o p.npz",
+    "attributes p.npz -o classes.csv",
+    "predict m.model p.npz -o classes.csv",
+    "research leaderboard -o classes.csv",
+    "research leaderboard -o notes.md",
 ]
 
 
@@ -72,7 +83,8 @@ OVERWRITING = [
 def test_no_verb_replaces_what_it_reads_or_a_file_of_another_kind(place, mistake, monkeypatch, line):
     monkeypatch.chdir(place)
     before = {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}
-    mistake(*line.split())
+    said = mistake(*line.split())
+    assert any(words in said for words in ("would be replaced", "or --force", "not a file of records"))
     assert {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()} == before
 
 
@@ -99,6 +111,7 @@ def test_a_file_of_the_same_kind_and_an_empty_one_are_replaced(place, call, monk
     (place / "labels.csv").touch()
     for _ in range(2):
         assert call("predict", "m.model", "p.npz", "-o", "labels.csv")[0] == 0
+        assert call("attributes", "p.npz", "-o", "table.csv")[0] == 0
         assert call("fit", "p.npz", "-m", "eszsl", "--no-rejection", "-o", "m.model")[0] == 0
         assert call("evaluate", "p.npz", "-m", "eszsl", "--record", "r.jsonl")[0] == 0
 

@@ -260,7 +260,7 @@ def test_describe_tells_what_looks_wrong(tmp_path):
         "1 of 4 features are the same for every sample.",
         "1 of 3 attributes are the same for every class.",
         "1 classes have the description of another class",
-        "3 classes have no labeled sample at all (first: 'd').",
+        "3 classes have no labeled sample (first: 'd'): samples of unknown class may be of them.",
         "Descriptions range from",
         "times as much as the median one",
     ):

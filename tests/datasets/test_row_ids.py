@@ -106,6 +106,13 @@ def test_a_class_without_a_name_is_refused(tmp_path):
         read_classes(tmp_path / "c.csv")
 
 
+@pytest.mark.parametrize("line", [",1.5,2", ",1,0", ",0,1,1"])
+def test_a_first_class_without_a_name_is_not_taken_for_names_of_columns(tmp_path, line):
+    (tmp_path / "c.csv").write_text(f"{line}\nbee,0,1,1\n")
+    with pytest.raises(UserError, match="the first line has no name before its numbers"):
+        read_classes(tmp_path / "c.csv")
+
+
 def test_a_class_called_name_is_a_class(tmp_path):
     (tmp_path / "c.csv").write_text("name,0.5,1.5\nant,1,0\n")
     assert read_classes(tmp_path / "c.csv").names.tolist() == ["name", "ant"]

@@ -54,6 +54,13 @@ def test_each_block_of_the_readme_runs_alone(number, capsys, tmp_path, monkeypat
     run_block(blocks_of(ROOT / "README.md")[number], f"README.md, block {number + 1}", {"__name__": "page"})
 
 
+def test_the_readme_says_how_long_its_commands_take():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    timed = [line for line in lines if re.match(r"\$ make (demo|test)\b", line)]
+    assert len(timed) == 2
+    assert all(re.search(r"\d+ to \d+ minutes", line) for line in timed)
+
+
 def test_readme_s_first_words_come_true(capsys):
     exec(blocks_of(ROOT / "README.md")[0], {})
     said = re.match(r"(\d+)% of (\d+) pictures", capsys.readouterr().out)

@@ -186,6 +186,8 @@ def test_a_folder_of_other_labels_is_refused(model: Any, task: Task, tmp_path: P
     (tmp_path / "full" / "diary.txt").write_text("mine")
     with pytest.raises(UserError, match="exists and is no folder of labels"):
         stream_labels(model, X, tmp_path / "full")
+    with pytest.raises(UserError, match=r"the folder .*none does not exist. Create it first"):
+        stream_labels(model, X, tmp_path / "none" / "labels")
 
 
 @pytest.mark.extra

@@ -208,7 +208,7 @@ def test_errors_say_what_a_file_is(model_file: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is not a model file, or not a whole one"):
         load_model(path)
     save_file({"x": np.zeros(3)}, path)
-    with pytest.raises(UserError, match="is a safetensors file, but not a model of superproto"):
+    with pytest.raises(UserError, match="is a safetensors file, but not a model"):
         load_model(path)
     rewritten(model_file, path, lambda header, _: header.update(format=99, version="9.0"), True)
     with pytest.raises(

@@ -316,6 +316,11 @@ def test_mistakes_are_named(given: dict[str, Any], message: str, task: Task) -> 
         tune(task, **{"method": "prototypes", **given})
 
 
+def test_a_path_in_place_of_a_task_is_told_how_to_read_it() -> None:
+    with pytest.raises(UserError, match=r"task is str, not a Task. Read one with superproto.datasets.load\(path\)"):
+        tune("birds.npz")  # type: ignore[arg-type]
+
+
 def test_a_grid_needs_no_optuna_and_goes_on_with_it(
     task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from superproto.errors import UserError
 
 MANY = int(os.environ.get("SUPERPROTO_HOSTILE", "1"))
+LONG_RUN = 50
 LONGEST_SECONDS = 10.0
 MOST_BYTES = 2**30
 

@@ -14,13 +14,15 @@ from superproto.cli.options import read_params
 from superproto.datasets import describe, load, pack_arrays, read_features, read_splits
 from superproto.datasets.own_files import read_classes, read_labels
 from superproto.datasets.packs import write_pack
+from superproto.experiments.plans import benchmarks_folder, read_leaderboard_plan
 from superproto.experiments.records import read_records
 from superproto.samples.chunks import in_memory
 from superproto.samples.readers.on_disk import open_rows
 
-from .damage import MANY, damaged, read_within_bounds
+from .damage import LONG_RUN, MANY, damaged, read_within_bounds
 
 TASK = small_task()
+DAMAGED = 15
 X, NAMES = TASK.X.astype(np.float32), np.array([f"class {name}" for name in TASK.class_names])
 IDS = np.array([f"r{i}" for i in range(len(X))])
 
@@ -77,9 +79,21 @@ def mat(path):
 
 
 def splits(path):
-    locs = {"trainval_loc": np.arange(1, 20)[:, None], "test_unseen_loc": np.arange(20, 30)[:, None]}
+    asked = TASK.asked
+    locs = {name: np.flatnonzero(rows)[:, None] + 1 for name, rows in (("trainval", ~asked), ("test_unseen", asked))}
+    locs = {f"{name}_loc": rows for name, rows in locs.items()} | {"test_seen_loc": np.zeros((0, 1))}
     names = np.array(NAMES.tolist(), dtype=object)[:, None]
     savemat(path, {"att": TASK.semantics.T, "allclasses_names": names, **locs}, do_compression=True)
+
+
+def folder(path):
+    path.mkdir()
+    mat(path / "res101.mat")
+    splits(path / "att_splits.mat")
+
+
+def plan(path):
+    shutil.copy(benchmarks_folder() / "leaderboard.toml", path)
 
 
 def params(path):
@@ -146,6 +160,7 @@ KINDS = {
     "x.csv": (csv_features, read_features), "y.csv": (csv_labels, lambda path: read_labels(path, NAMES, len(X), IDS)),
     "c.csv": (csv_classes, read_classes), "c.json": (json_classes, read_classes),
     "x.safetensors": (safetensors, read_features), "att_splits.mat": (splits, read_splits),
+    "xlsa17": (folder, load), "plan.toml": (plan, read_leaderboard_plan),
     "params.json": (params, lambda path: read_params((), path, "hpl")), "r.jsonl": (records, read_records),
 }  # fmt: skip
 EXTRA_KINDS = {
@@ -157,6 +172,12 @@ EXTRA_KINDS = {
 }  # fmt: skip
 
 
+def test_the_long_run_has_seven_thousand_files_of_twenty_one_kinds():
+    kinds = len(KINDS) + len(EXTRA_KINDS)
+    assert kinds >= 21
+    assert LONG_RUN * kinds * DAMAGED >= 7_000
+
+
 def _check(name, kinds, tmp_path):
     make, read = kinds[name]
     whole, path, rng = tmp_path / "whole" / name, tmp_path / name, np.random.default_rng(0)
@@ -164,7 +185,7 @@ def _check(name, kinds, tmp_path):
     make(whole)
     assert read_within_bounds(lambda: read(whole)) is not None
     files = sorted(part for part in whole.rglob("*") if part.is_file()) if whole.is_dir() else [whole]
-    for _ in range(15 * MANY):
+    for _ in range(DAMAGED * MANY):
         chosen = files[rng.integers(len(files))]
         content = damaged(chosen.read_bytes(), rng)
         if whole.is_dir():

@@ -16,11 +16,16 @@ from superproto.baselines.registry import load_model
 from superproto.errors import UserError
 from superproto.estimator.model_file import KEY, seal_of
 
-from .damage import MANY, damaged, read_within_bounds
+from .damage import LONG_RUN, MANY, damaged, read_within_bounds
 
 TASK = small_task()
+DAMAGED, FORGERIES = 40, 30
 KEYS = ("hpl", "eszsl", "cdl", "zlap", "gfzsl", "kmeans")
 FORGED = [0, 1, -1, 2**31, 2**40, 1e308, float("nan"), None, "x", True, [], {}, {"array": "nope"}, "\ud800", [1] * 100]
+
+
+def test_the_long_run_has_ten_thousand_model_files():
+    assert LONG_RUN * len(KEYS) * (DAMAGED + FORGERIES) >= 10_000
 
 
 @pytest.fixture(scope="module", params=KEYS)
@@ -33,7 +38,7 @@ def model_file(request, tmp_path_factory):
 def test_a_damaged_model_is_refused_or_answers_as_before(model_file, tmp_path):
     content, rng, path = model_file.read_bytes(), np.random.default_rng(0), tmp_path / "damaged"
     expected = load_model(model_file).predict(TASK.X)
-    for _ in range(40 * MANY):
+    for _ in range(DAMAGED * MANY):
         path.write_bytes(damaged(content, rng))
         found = read_within_bounds(lambda: load_model(path).predict(TASK.X))
         assert found is None or found.tolist() == expected.tolist()
@@ -44,7 +49,7 @@ def test_a_forged_model_with_a_fitting_seal_is_an_error_or_a_model(model_file, t
         text = file.metadata()[KEY].partition(" ")[2]
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     rng, path = np.random.default_rng(0), tmp_path / "forged"
-    for _ in range(30 * MANY):
+    for _ in range(FORGERIES * MANY):
         header, arrays = json.loads(text), dict(tensors)
         _forge(header, arrays, rng)
         forged = json.dumps(header)

@@ -87,8 +87,12 @@ def test_a_file_that_is_no_checkpoint_is_refused(content, tmp_path):
 
 def test_a_place_that_does_not_exist_is_refused_before_the_first_iteration(tmp_path):
     told = []
-    with pytest.raises(UserError, match="nowhere is no folder"):
+    with pytest.raises(UserError, match=r"the folder .*nowhere does not exist"):
         fitted(HPL(checkpoint=tmp_path / "nowhere" / "fit.checkpoint", callback=told.append))
+    with pytest.raises(UserError, match=r"is a folder\. Give the name of a file"):
+        fitted(HPL(checkpoint=tmp_path, callback=told.append))
+    with pytest.raises(UserError, match="checkpoint is 3, but it is the path of a file, or None"):
+        fitted(HPL(checkpoint=3, callback=told.append))
     assert told == []
 
 

@@ -160,6 +160,13 @@ def test_open_clip_has_pictures_and_texts_in_one_space(open_clip):
     assert encoder.identity.startswith("open_clip:tiny/laion")
 
 
+def test_a_file_of_weights_is_refused_because_it_can_run_code(open_clip, tmp_path):
+    (tmp_path / "weights.pt").write_bytes(b"x")
+    with pytest.raises(UserError, match=r"a file of weights can run code\. Give the name of known weights"):
+        open_encoder(f"open_clip:tiny/{tmp_path / 'weights.pt'}")
+    assert open_clip.asked == []
+
+
 def test_weights_of_open_clip_must_be_named_and_may_be_the_user_s_own(open_clip):
     with pytest.raises(UserError, match="open_clip:tiny names no weights"):
         open_encoder("open_clip:tiny")

@@ -70,5 +70,6 @@ def test_the_command_prints_scores_and_where_the_report_is(tmp_path: Path) -> No
     assert found.returncode == 0, found.stderr
     assert "inductive" in found.stdout
     assert "transductive" in found.stdout
+    assert "Next, your own data: superproto pack --help, then superproto fit --help" in found.stdout
     assert found.stdout.rstrip().endswith(str(tmp_path / "out" / "report.html"))
     assert (tmp_path / "out" / "demo.svg").read_text(encoding="utf-8").startswith("<svg")

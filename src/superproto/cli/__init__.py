@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 __all__ = ["main"]
@@ -15,4 +16,6 @@ def main() -> None:
         code = run_command(sys.argv[1:])
     except KeyboardInterrupt:
         code = 130
+    # While Python shuts down, Ctrl-C ends the process at once and without a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import errno
 import os
 import signal
@@ -18,11 +19,25 @@ from superproto.errors import UserError
 OK, OURS, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 # Command lines that ask for nothing yet: they show what there is.
 _WITHOUT_A_VERB: tuple[list[str], ...] = ([], ["research"])
+_AGAIN_AFTER = 0.05
+# What to do about an error of the operating system that no verb has explained.
+_CURES = {
+    errno.ENOENT: "Check the path.",
+    errno.EEXIST: "Give another name.",
+    errno.ENOTDIR: "Check the path.",
+    errno.EISDIR: "Give a file.",
+    errno.EACCES: "Change its mode, or choose another place.",
+    errno.EPERM: "Change its mode, or choose another place.",
+    errno.EROFS: "Choose another place.",
+    errno.ENOSPC: "Make room, or choose another place.",
+    errno.EDQUOT: "Make room, or choose another place.",
+    errno.ENAMETOOLONG: "Give a shorter name.",
+}
 
 
 def run_command(arguments: Sequence[str]) -> int:
     """Carry out a command line (without the program's name) and return its exit code."""
-    with warnings.catch_warnings(), _termination_as_interrupt():
+    with warnings.catch_warnings(), _termination_as_interrupt(), _lost_interrupts_again():
         warnings.showwarning = _as_note
         try:
             code = _call([*arguments, "--help"] if list(arguments) in _WITHOUT_A_VERB else list(arguments))
@@ -53,6 +68,29 @@ def _termination_as_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _lost_interrupts_again() -> Iterator[None]:
+    """Send a Ctrl-C again that arrived in a destructor or a callback. Python prints a traceback there and goes on."""
+    before = sys.unraisablehook
+    again: list[threading.Timer] = []
+
+    def note_lost(lost: Any) -> None:
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            before(lost)
+            return
+        again.append(threading.Timer(_AGAIN_AFTER, _thread.interrupt_main))
+        again[-1].daemon = True
+        again[-1].start()
+
+    sys.unraisablehook = note_lost
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+        for timer in again:
+            timer.cancel()
 
 
 def _call(arguments: list[str]) -> int:
@@ -94,7 +132,8 @@ def _explain(error: Exception) -> int:
     if hasattr(error, "format_message"):
         return _fail(f"{error.format_message().rstrip('.?')}. {_where_help_is(error)}", MISTAKE)
     if isinstance(error, OSError) and error.filename is not None:
-        return _fail(f"{error.filename}: {error.strerror}.", MISTAKE)
+        cure = _CURES.get(error.errno or 0, "")
+        return _fail(f"{error.filename}: {error.strerror}. {cure}".rstrip(), MISTAKE)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
         _forget_stdout()
         return _fail(

@@ -10,6 +10,7 @@ import functools
 import inspect
 import json
 import os
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -23,6 +24,8 @@ _APPENDED = {"evaluate.record", "compare.record", "ablation.output", "robustness
 _BY_VERB = {
     "fit.output": "model",
     "pack.output": "pack",
+    "embed.output": "file of features",
+    "describe.output": "file of class descriptions",
     "tune.output": "result of tune",
     "report.output": "page",
     "predict.output": "table of labels",
@@ -30,10 +33,22 @@ _BY_VERB = {
     "fit.checkpoint": "checkpoint",
 } | dict.fromkeys(_APPENDED, "file of records")
 _BY_ENDING = {
-    ".html": "page", ".svg": "picture", ".npz": "pack", ".parquet": "Parquet file", ".json": "JSON file",
+    ".html": "page", ".svg": "picture", ".npz": "archive", ".parquet": "Parquet file", ".json": "JSON file",
     ".jsonl": "file of records",
 }  # fmt: skip
-_LABELS = b"id,label,probability,margin,runner_up"
+# Of verbs whose output is text unless its ending says otherwise, and how such texts start.
+_TEXT_OF_VERB = {
+    "attributes.output": "table of attributes",
+    "leaderboard.output": "leaderboard",
+    "export.output": "table of checked labels",
+}
+_TEXT_STARTS = {
+    b"id,label,probability,margin,runner_up": "table of labels",
+    b"id,label,doubt,source": "table of checked labels",
+    b"name,column,auc,correlation": "table of attributes",
+    b"setting,features,data,method,": "leaderboard",
+    **{mark + setting: "leaderboard" for mark in (b"## ", b"% ") for setting in (b"ZSL, ", b"GZSL, ")},
+}
 _LARGEST_JSON = 2**24
 Force = Annotated[
     bool, typer.Option("--force", help="Replace an existing file of another kind; never one that is read.")
@@ -75,10 +90,7 @@ def check_outputs(verb: str, paths: Mapping[str, Any], force: bool) -> None:
 
 
 def _check_kind(place: str, path: Path, inside: Path | None, force: bool) -> None:
-    wanted = _BY_VERB.get(place, _BY_ENDING.get(path.suffix.lower(), "text"))
-    if place in ("predict.output", "label.output") and path.suffix.lower() == ".parquet":
-        wanted = "Parquet file"
-    found = kind_of(path)
+    wanted, found = _wanted(place, path.suffix.lower()), kind_of(path)
     if found == wanted:
         return
     if inside is not None:
@@ -89,15 +101,25 @@ def _check_kind(place: str, path: Path, inside: Path | None, force: bool) -> Non
         raise UserError(f"{path} exists and is a {found}, not a {wanted}. Give another name, or --force to replace it.")
 
 
+def _wanted(place: str, ending: str) -> str:
+    """The kind of file that a verb writes."""
+    if place in ("predict.output", "label.output") and ending == ".parquet":
+        return _BY_ENDING[ending]
+    if place == "export.output" and ending == ".jsonl":
+        # Its events are lines of JSON, and no records.
+        return _BY_ENDING[".json"]
+    return _BY_VERB.get(place, _BY_ENDING.get(ending, _TEXT_OF_VERB.get(place, "text file")))
+
+
 def kind_of(path: Path) -> str:
-    """What a file seems to be, by its first bytes."""
+    """What a file seems to be, by its first bytes; of an archive, by the names in it."""
     with path.open("rb") as handle:
         start = handle.read(2**16)
     if start[8:9] == b"{" and b"\0" in start[:8]:
         marks = {b'"superproto-checkpoint"': "checkpoint", b'"superproto"': "model"}
         return next((kind for mark, kind in marks.items() if mark in start), "safetensors file")
     if start[:2] == b"PK":
-        return "pack"
+        return _kind_of_archive(path)
     if start[:4] == b"PAR1":
         return "Parquet file"
     text = start.lstrip()
@@ -107,9 +129,19 @@ def kind_of(path: Path) -> str:
         return "picture"
     if text[:1] == b"{":
         return _kind_of_json(path)
-    if start.startswith(_LABELS):
-        return "table of labels"
-    return "binary file" if b"\0" in start else "text"
+    known = next((kind for mark, kind in _TEXT_STARTS.items() if text.startswith(mark)), "text file")
+    return "binary file" if b"\0" in start else known
+
+
+def _kind_of_archive(path: Path) -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
+        return "archive"
+    if "features.npy" in names:
+        return "pack" if "labels.npy" in names else "file of features"
+    return "file of class descriptions" if {"att.npy", "class_names.npy"} <= names else "archive"
 
 
 def _kind_of_json(path: Path) -> str:

@@ -49,9 +49,19 @@ def report_verb(
               superproto report birds.model --pack birds.npz
     """
     check_output(output, source, pack, params)
+    _check_images(images, pack)
     with terminal.progress(f"reading {source.name}"):
         page = report_on(source, pack, setting=setting.value, protocol=protocol.value, images=images, params=params)
     terminal.show_page(page.write(output), open_page)
+
+
+def _check_images(images: Path | None, pack: Path | None) -> None:
+    if images is None:
+        return
+    if pack is None:
+        raise UserError(f"--images {images} needs --pack, which says which sample is in which file. Give both.")
+    if not images.is_dir():
+        raise UserError(f"--images {images} is no folder. Give the folder that the image paths of {pack} start from.")
 
 
 def report_on(
@@ -120,7 +130,7 @@ def _holds_records(path: Path) -> bool:
 def _tuned(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(existing_file(path).read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise UserError(f"{path} is not JSON. Give the file that `superproto tune` wrote.") from None
     if not isinstance(content, dict):
         raise UserError(f"{path} holds no parameters. Give the file that `superproto tune` wrote.")

@@ -71,9 +71,20 @@ def csv_rows(path: Path) -> Iterator[list[str]]:
     """The rows of a CSV file that are not empty."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as handle:
-            yield from (row for row in csv.reader(handle) if row)
+            rows = (row for row in csv.reader(handle) if row and (len(row) > 1 or row[0].strip()))
+            first = list(islice(rows, 3))
+            _check_separator(first, path)
+            yield from chain(first, rows)
     except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} is not a CSV file in UTF-8 ({error}).") from None
+        raise UserError(f"{path} is not a CSV file in UTF-8 ({error}). Save it as CSV in UTF-8.") from None
+
+
+def _check_separator(first: list[list[str]], path: Path) -> None:
+    """Refuse a table of semicolons or tabs, whose lines would be one cell each."""
+    for mark, name in ((";", "semicolons"), ("\t", "tabs")):
+        counts = {row[0].count(mark) if len(row) == 1 else 0 for row in first}
+        if len(first) > 1 and len(counts) == 1 and counts != {0}:
+            raise UserError(f"{path} has {name} between its cells. Save it with commas.")
 
 
 def is_number(text: str) -> bool:
@@ -101,7 +112,13 @@ def is_header(row: list[str], following: Sequence[list[str]], path: Path) -> boo
             )
         return True
     counted = row if is_number(row[0]) and row[0].strip() else row[1:]
-    if len(counted) < 3 or not any(counted == [str(n + start) for n in range(len(counted))] for start in (0, 1)):
+    counts = any(counted == [str(n + start) for n in range(len(counted))] for start in (0, 1))
+    if not row[0].strip() and len(row) > 1 and not counts:
+        raise UserError(
+            f"{path}: the first line has no name before its numbers ({row[1]}, ...). Write the name there, or id if "
+            "the line names the columns."
+        )
+    if len(counted) < 3 or not counts:
         return row[0].strip().lower() in ("", "id") and len(counted) < len(row)
     cells = [cell.strip() for line in following for cell in line[len(row) - len(counted) :]]
     if counted is row and following and all(cell.lstrip("+-").isdecimal() for cell in cells):

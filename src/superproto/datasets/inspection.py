@@ -51,6 +51,10 @@ def _facts(pack: Pack) -> Iterator[str]:
         unknown = int((pack.labels[rows] < 0).sum())
         more = f", {unknown} of unknown class" if unknown else ""
         yield f"{split}: {len(rows)} samples of {len(pack.classes_of(split))} classes{more}."
+    absent = _without_samples(pack)
+    if len(absent) and (pack.labels < 0).any():
+        named = f"first: '{pack.class_names[absent[0]]}'"
+        yield f"{len(absent)} classes have no labeled sample ({named}): samples of unknown class may be of them."
     unused = len(pack.features) - len(np.unique(np.concatenate(list(pack.splits.values()))))
     if unused:
         yield f"{unused} samples are in no split."
@@ -58,6 +62,10 @@ def _facts(pack: Pack) -> Iterator[str]:
         norms = np.sqrt(np.einsum("ij,ij->i", pack.features, pack.features, dtype=np.float32, casting="same_kind"))
     yield f"Feature rows have norm {norms.min():.3g} to {norms.max():.3g}, mean {norms.mean():.3g}."
     yield f"Descriptions range from {pack.semantics.min():.3g} to {pack.semantics.max():.3g}."
+
+
+def _without_samples(pack: Pack) -> npt.NDArray[Any]:
+    return np.setdiff1d(np.arange(len(pack.semantics)), pack.labels)
 
 
 def _leaks(pack: Pack) -> Iterator[str]:
@@ -83,9 +91,9 @@ def _warnings(pack: Pack) -> Iterator[str]:
     empty = np.flatnonzero(~pack.semantics.any(axis=1))
     if len(empty):
         yield f"Class '{pack.class_names[empty[0]]}' is described by zeros alone."
-    absent = np.setdiff1d(np.arange(len(pack.semantics)), pack.labels)
-    if len(absent):
-        yield f"{len(absent)} classes have no labeled sample at all (first: '{pack.class_names[absent[0]]}')."
+    absent = _without_samples(pack)
+    if len(absent) and (pack.labels >= 0).all():
+        yield f"{len(absent)} classes have no sample at all (first: '{pack.class_names[absent[0]]}')."
     yield from _scale_warnings(pack)
 
 

@@ -117,7 +117,7 @@ def _test_rows(pack: Pack, setting: str, protocol: str) -> tuple[Array, Array]:
         return labeled, asked
     seen = pack.splits.get("test_seen", np.empty(0, np.int64))
     if not len(seen) and (pack.labels[asked] >= 0).any():
-        raise UserError(f"{pack.name} has no test samples of seen classes (test_seen_loc). Use setting='zsl'.")
+        raise UserError(f"{pack.name} has no test samples of seen classes (test_seen_loc). Use the setting zsl.")
     return labeled, np.concatenate([seen, asked])
 
 

@@ -19,9 +19,12 @@ _NO_FEATURES = {
 
 
 def check_samples(X: Any) -> None:
-    """One dimension, masked values, texts, dates, complex numbers, NaN or infinity: say which, and where."""
+    """Not two dimensions, masked values, texts, dates, complex numbers, NaN or infinity: say which, and where."""
     if _has_masked_values(X):
         raise UserError("X is a masked array with masked values. Fill them in, or drop these rows.")
+    # By exact type: some sparse arrays of SciPy are dictionaries too.
+    if X is None or type(X) in (dict, set, bool, int, float):
+        raise UserError(f"X is {type(X).__name__}, but a table of numbers is needed: one row per sample.")
     X = _as_array(X)
     if not isinstance(X, np.ndarray):
         return
@@ -33,6 +36,11 @@ def check_samples(X: Any) -> None:
         raise UserError(
             f"Expected 2D array, got 1D array instead: X has shape {X.shape}, but a row per sample is needed. Reshape "
             "your data: X.reshape(1, -1) if it is one sample, X.reshape(-1, 1) if it is one feature."
+        )
+    if X.ndim != 2:
+        raise UserError(
+            f"Found array with dim {X.ndim}: X has shape {X.shape}, but a row per sample is needed. Flatten each "
+            "sample: X.reshape(len(X), -1)."
         )
     # A sum is finite if all values are: one pass without another array.
     if X.dtype.kind == "f" and X.ndim == 2 and X.size:

@@ -150,6 +150,8 @@ def _open_folder(place: Path, plan: dict[str, Any]) -> None:
         if not same:
             raise UserError(f"{place} holds labels of another model or other rows. Give another folder.")
         return
+    if not place.parent.is_dir():
+        raise UserError(f"{place} cannot be written: the folder {place.parent} does not exist. Create it first.")
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise UserError(f"{place} exists and is no folder of labels. Give another name.")
     place.mkdir(exist_ok=True)

@@ -124,7 +124,7 @@ def _read(path: Path) -> tuple[str, str, dict[str, Array]]:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             if KEY not in metadata:
-                raise UserError(f"{path} is a safetensors file, but not a model of superproto.")
+                raise UserError(f"{path} is a safetensors file, but not a model. Give what `superproto fit` wrote.")
             seal, _, text = metadata[KEY].partition(" ")
             return text, seal, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except UserError:
@@ -134,7 +134,9 @@ def _read(path: Path) -> tuple[str, str, dict[str, Array]]:
             raise UserError(
                 f"{path} is a pack or an archive, not a model. Fit one with: superproto fit {path} -o MODEL"
             ) from None
-        raise UserError(f"{path} is not a model file, or not a whole one ({_brief(error)}).") from None
+        raise UserError(
+            f"{path} is not a model file, or not a whole one ({_brief(error)}). Give what `superproto fit` wrote."
+        ) from None
 
 
 def _header(text: str, path: Path) -> dict[str, Any]:

@@ -78,7 +78,9 @@ def read_named_vectors(semantics: Mapping[Any, Any], class_names: Any) -> tuple[
         raise UserError("semantics is an empty mapping. Give one vector per class.")
     vectors = [np.asarray(vector) for vector in semantics.values()]
     first = next(iter(semantics))
-    odd = next((name for name, row in zip(semantics, vectors) if row.ndim != 1 or row.shape != vectors[0].shape), None)
+    if vectors[0].ndim != 1:
+        raise UserError(f"semantics[{first!r}] has shape {vectors[0].shape}. Give one vector of numbers per class.")
+    odd = next((name for name, row in zip(semantics, vectors) if row.shape != vectors[0].shape), None)
     if odd is not None:
         shape = np.shape(semantics[odd])
         raise UserError(
@@ -276,6 +278,8 @@ def _encode(column: NDArray[Any], names: NDArray[Any], *, named: bool) -> NDArra
         raise UserError(f"y has label {known[known != np.round(known)][0]}, but labels are row numbers of semantics.")
     outside = (known < 0) | (known >= len(names))
     if outside.any():
+        if known[outside][0] < 0:
+            raise UserError(f"y has class {known[outside][0]:g}. Give class numbers, and -1 where a label is sought.")
         raise UserError(
             f"y has class {known[outside][0]:g}, but semantics has {len(names)} rows "
             f"(classes 0 to {len(names) - 1}). Give one row per class, seen or unseen."

@@ -159,7 +159,9 @@ def known_records(path: PathLike | None) -> list[Record]:
 
 
 def _line(record: Record) -> str:
-    return json.dumps(asdict(record), ensure_ascii=False, allow_nan=False) + "\n"
+    line = json.dumps(asdict(record), ensure_ascii=False, allow_nan=False) + "\n"
+    # The half of a character, as in a file's odd name, becomes its JSON escape.
+    return line.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _parsed(line: bytes) -> Record:

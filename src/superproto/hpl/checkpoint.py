@@ -17,7 +17,7 @@ import numpy as np
 
 from superproto.errors import UserError
 from superproto.estimator.model_file import seal_of
-from superproto.files import write_whole
+from superproto.files import check_writable, write_whole
 from superproto.hpl.objective.state import Continuation, State
 from superproto.hpl.solver import SolverProgress
 
@@ -40,6 +40,8 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, owner: str) -> None:
+        if path is not None and not isinstance(path, (str, os.PathLike)):
+            raise UserError(f"checkpoint is {path!r}, but it is the path of a file, or None.")
         self.path = None if path is None else Path(path)
         self.lasting = isinstance(path, LastingPath)
         self.owner = owner
@@ -56,9 +58,8 @@ class Checkpoint:
 
         if self.path is None:
             return None
-        if not self.path.parent.is_dir():
-            # Before the first pass, not after the first iteration.
-            raise UserError(f"{self.path} cannot be written: {self.path.parent} is no folder. Choose another place.")
+        # Before the first pass, not after the first iteration.
+        check_writable(self.path)
         if not self.path.exists():
             return None
         try:

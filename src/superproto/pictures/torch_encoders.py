@@ -6,6 +6,7 @@ Weights are fetched or found by these packages, as they do for everybody else.
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -76,6 +77,8 @@ def _open_clip(name: str) -> PictureEncoder:
     architecture, _, pretrained = (name, "", "") if own_weights else name.partition("/")
     if not pretrained and not own_weights:
         raise UserError(f"open_clip:{name} names no weights. Give open_clip:{name}/WEIGHTS, such as ViT-B-32/openai.")
+    if os.path.exists(pretrained):
+        raise UserError(f"{pretrained} is a file, and a file of weights can run code. Give the name of known weights.")
     model = open_clip.create_model(architecture, pretrained=pretrained or None).eval()
     tokenizer = open_clip.get_tokenizer(architecture)
     side = model.visual.image_size

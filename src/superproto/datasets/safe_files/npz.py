@@ -130,6 +130,9 @@ def _content(handle: IO[bytes], header: _Header) -> Array:
             raise UserError("the data end too early. Is the file truncated?")
     handle.read(1)  # reaches the end of a zip member, where its checksum is compared
     array = buffer.view(header.dtype).reshape(header.shape, order="F" if header.fortran else "C")
+    if array.dtype.kind == "S":
+        # Names of another encoding stay apart, and are never an error of NumPy's.
+        return np.char.decode(array, "utf-8", "backslashreplace") if array.size else array.astype(str)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 

@@ -124,6 +124,8 @@ def tune(
     4
     """
     make_model(method)
+    if not isinstance(task, Task):
+        raise UserError(f"task is {type(task).__name__}, not a Task. Read one with superproto.datasets.load(path).")
     space, search = check_space(method, space), choose_search(search)
     number = folds if isinstance(folds, int) else len(folds)
     if number < 2:
