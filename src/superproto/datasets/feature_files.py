@@ -73,7 +73,9 @@ def csv_rows(path: Path) -> Iterator[list[str]]:
         with path.open(encoding="utf-8-sig", newline="") as handle:
             yield from (row for row in csv.reader(handle) if row)
     except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} is not a CSV file in UTF-8 ({error}).") from None
+        raise UserError(
+            f"{path} is not a CSV file in UTF-8 ({error}). Save it as CSV with the encoding UTF-8."
+        ) from None
 
 
 def is_number(text: str) -> bool:

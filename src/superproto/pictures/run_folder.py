@@ -60,6 +60,7 @@ class RunFolder:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            _check_content(folder)
             self._locked = lock_folder(folder)
             self._database = sqlite3.connect(folder / "run.db", isolation_level=None, timeout=30)
             self._database.execute("PRAGMA journal_mode=WAL")
@@ -143,6 +144,15 @@ class RunFolder:
         """Forget rows beyond the end of the file, which a power failure or a person may have shortened."""
         there = self._store.stat().st_size // (2 * self.n_features) if self._store.exists() else 0
         self._database.execute("DELETE FROM pictures WHERE encoder = ? AND row >= ?", (self._encoder, there))
+
+
+def _check_content(folder: Path) -> None:
+    """Refuse a folder with files of others, such as one of pictures."""
+    names = {entry.name for entry in os.scandir(folder)}
+    if names and not names & {"run.db", "lock"}:
+        raise UserError(
+            f"{folder} has other files ({min(names)}), and a run needs a folder of its own. Give --run a new folder."
+        )
 
 
 def lock_folder(folder: Path) -> IO[str]:
