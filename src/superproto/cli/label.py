@@ -17,8 +17,8 @@ from superproto.cli.pictures import (
     EncoderOption,
     Photos,
     RunOption,
-    counted,
     listed,
+    number_of,
     print_progress_lines,
     show_skipped,
 )
@@ -142,8 +142,8 @@ def _show_counts(task: PictureTask) -> None:
     asked = int((task.labels < 0).sum()) + copied
     same = f" ({copied} of them copied from sorted ones)" if copied else ""
     terminal.show(
-        f"{counted(len(task.labels) - asked, 'sorted picture')} of {counted(int(seen.sum()), 'class')}, "
-        f"{asked} unsorted{same}, {counted(int((~seen).sum()), 'class')} without an example."
+        f"{number_of(len(task.labels) - asked, 'sorted picture')} of {number_of(int(seen.sum()), 'class')}, "
+        f"{asked} unsorted{same}, {number_of(int((~seen).sum()), 'class')} without an example."
     )
 
 

@@ -70,7 +70,7 @@ def embed_verb(
         terminal.show_json({**found, "skipped": skipped, "copies": embedded.copies, "near_copies": embedded.near})
         return
     show_skipped(embedded)
-    size = f"{counted(len(embedded.ids), 'picture')}, {embedded.features.shape[1]} features each"
+    size = f"{number_of(len(embedded.ids), 'picture')}, {embedded.features.shape[1]} features each"
     terminal.show(f"Wrote {terminal.place(place)}: {size}; {embedded.computed} were new.")
     file = shlex.quote(str(place))
     terminal.show(f"Next: superproto pack --features {file} --labels LABELS.csv --classes CLASSES.csv -o PACK.npz")
@@ -129,7 +129,7 @@ def describe_verb(
         return
     made = {"sentences": " (embedded descriptions)", "names": " (embedded names)"}.get(described.kind, "")
     number = "attributes" if described.kind == "attributes" else "numbers"
-    terminal.show(f"Wrote {terminal.place(output)}: {counted(n_classes, 'class')}, {width} {number} each{made}.")
+    terminal.show(f"Wrote {terminal.place(output)}: {number_of(n_classes, 'class')}, {width} {number} each{made}.")
     file = shlex.quote(str(output))
     terminal.show(f"Next: superproto label PHOTOS --classes {file} -o LABELS.csv")
 
@@ -138,7 +138,7 @@ def show_skipped(embedded: EmbeddedFolder) -> None:
     """Show the files that were left out, with the reason, and pictures with copies."""
     if embedded.skipped:
         counts = Counter(entry.reason for entry in embedded.skipped)
-        terminal.show(f"Left out: {counted(len(embedded.skipped), 'file')}.")
+        terminal.show(f"Left out: {number_of(len(embedded.skipped), 'file')}.")
         for reason, count in counts.most_common(_MOST_LISTED):
             example = next(entry.path for entry in embedded.skipped if entry.reason == reason)
             more = f" and {count - 1} more" if count > 1 else ""
@@ -146,14 +146,14 @@ def show_skipped(embedded: EmbeddedFolder) -> None:
         if len(counts) > _MOST_LISTED:
             terminal.show(f"  and {len(counts) - _MOST_LISTED} further reasons; --json lists them all.")
     if embedded.copies:
-        number = counted(len(embedded.copies), "picture")
+        number = number_of(len(embedded.copies), "picture")
         terminal.show(f"Copies of the same picture: {number}, such as {listed(embedded.copies[0])}.")
     if embedded.near:
-        number = counted(len(embedded.near), "pair")
+        number = number_of(len(embedded.near), "pair")
         terminal.show(f"Nearly the same pictures: {number}, such as {listed(embedded.near[0])}.")
 
 
-def counted(number: int, noun: str) -> str:
+def number_of(number: int, noun: str) -> str:
     """A number with its noun in the singular or the plural."""
     plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"

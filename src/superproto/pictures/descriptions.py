@@ -22,8 +22,8 @@ from superproto.samples.chunks import Array
 QUESTIONS = ("color", "shape", "size", "parts", "pattern", "where found")
 # Titles of the first and the second column, by which a header is known.
 _NAME_COLUMNS = frozenset(
-    ["", "id", "name", "names", "class", "classes", "class_name", "class name", "label", "labels", "species", "category",
-     "kind", "type", "taxon", "breed", "title", "concept", "item"]
+    ["", "id", "name", "names", "class", "classes", "class_name", "class name", "label", "labels", "species",
+     "category", "kind", "type", "taxon", "breed", "title", "concept", "item"]
 )  # fmt: skip
 _TEXT_COLUMNS = frozenset(
     ["description", "descriptions", "desc", "text", "texts", "sentence", "sentences", "words", "caption", "prompt",
