@@ -165,6 +165,6 @@ def _check(task: PictureTask, encoder: PictureEncoder) -> None:
         listed = ", ".join(repr(name) for name in task.classes.names[:3].tolist())
         raise UserError(
             f"{int(seen.sum())} of {len(seen)} classes have a folder in {photos}, and at least two are needed. Sort "
-            f"some pictures into folders with the names of their classes (such as {listed}). No examples are needed with "
+            f"some pictures into folders with the names of their classes (such as {listed}). No example is needed with "
             "an encoder that embeds texts too (open_clip:NAME, hf:NAME) and classes described in words."
         )
