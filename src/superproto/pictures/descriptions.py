@@ -1,4 +1,4 @@
-"""LOAD: a table of classes to class vectors: numbers are attributes, words are embedded."""
+"""LOAD: class vectors from a table of classes: numbers are attributes, words are embedded."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ _NAMES_ALONE = (
 
 
 class DescribedClasses(NamedTuple):
-    """Names (C,), vectors (C, k), the names of the numbers (k,) if they have any, what they are made of, and notes.
+    """Class vectors and their origin.
 
-    kind : "attributes", "sentences" or "names"; texts : what was embedded, None of attributes.
+    names : (C,); semantics : (C, k) class vectors; attributes : (k,) names of the attributes, or None; kind :
+    "attributes", "sentences" or "names"; notes : what the user should know; texts : the embedded texts, or None.
     """
 
     names: Array
@@ -52,10 +53,10 @@ class DescribedClasses(NamedTuple):
 
 
 def describe_classes(path: PathLike, *, encoder: PictureEncoder | None = None) -> DescribedClasses:
-    """Class vectors from CSV (name first), JSON ({name: numbers or text}) or what :func:`write_semantics` wrote.
+    """Class vectors from CSV (name first), JSON ({name: numbers or text}) or a file of :func:`write_semantics`.
 
-    Columns of numbers are attributes. Columns of words are embedded without the name: by the encoder, where it has a
-    text side, else by MiniLM.
+    Columns of numbers are attributes. Columns of words are embedded without the name: by `encoder` if it embeds texts,
+    else by MiniLM.
     """
     path = existing_file(path)
     if path.suffix.lower() == ".npz":
@@ -71,7 +72,7 @@ def describe_classes(path: PathLike, *, encoder: PictureEncoder | None = None) -
 
 
 def write_semantics(path: PathLike, described: DescribedClasses) -> None:
-    """Arrays `att`, `class_names` and, of attributes, `attribute_names`."""
+    """Write the arrays `att`, `class_names` and, for attributes, `attribute_names`."""
     arrays: dict[str, Any] = {"att": described.semantics, "class_names": described.names}
     if described.attributes is not None:
         arrays["attribute_names"] = described.attributes
@@ -80,7 +81,7 @@ def write_semantics(path: PathLike, described: DescribedClasses) -> None:
 
 
 def questionnaire(path: PathLike | None) -> str:
-    """A CSV to fill in: a line for each class of the table, a column for each question."""
+    """A CSV to fill in: one line per class of the table, one column per question."""
     names = ["northern cardinal"] if path is None else _class_names(existing_file(path))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -174,17 +175,17 @@ def _read_lines(path: Path) -> tuple[list[str], list[list[str]]]:
     lines = [line for line in lines if any(line)]
     header = lines.pop(0) if lines and _is_header(lines[0]) else []
     if not lines:
-        raise UserError(f"{path} describes no class. Give a line for each: its name, then numbers or words.")
+        raise UserError(f"{path} describes no class. Give one line per class: its name, then numbers or words.")
     divided = next((sign for sign in ";\t" if all(len(line) == 1 and sign in line[0] for line in lines)), None)
     if divided is not None:
-        raise UserError(f"{path} is divided by {'tabs' if divided == chr(9) else 'semicolons'}. Save it with commas.")
+        raise UserError(f"{path} is separated by {'tabs' if divided == chr(9) else 'semicolons'}. Save it with commas.")
     nameless = next((line for line in lines if not line[0]), None)
     if nameless is not None:
         raise UserError(f"{path}: a line has no class name ({', '.join(nameless)[:60]}). The name comes first.")
     names = [line[0] for line in lines]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None and not all(is_number(cell) for line in lines for cell in line[1:]):
-        raise UserError(f"{path}: '{twice}' is described twice. Give one line for each class.")
+        raise UserError(f"{path}: '{twice}' is described twice. Give one line per class.")
     return header, lines
 
 
@@ -200,7 +201,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON ({error}).") from None
     if not isinstance(content, dict) or not content:
-        raise UserError(f"{path} must be a JSON object: a class name, then its numbers or text, for each class.")
+        raise UserError(f"{path} must be a JSON object that maps each class name to its numbers or text.")
     return content
 
 
@@ -210,7 +211,9 @@ def _attributes(path: Path) -> DescribedClasses:
     missing = np.isnan(semantics)
     notes: list[str] = []
     if missing.all(axis=1).any():
-        raise UserError(f"{path}: '{names[missing.all(axis=1)][0]}' has no numbers. Describe the class, or drop it.")
+        raise UserError(
+            f"{path}: '{names[missing.all(axis=1)][0]}' has no numbers. Describe the class, or remove its line."
+        )
     unused = missing.all(axis=0)
     if unused.any():
         notes.append(f"Columns of {path.name} without any number are left out: {int(unused.sum())}.")

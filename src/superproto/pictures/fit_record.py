@@ -1,4 +1,4 @@
-"""FIT: what a run was fitted on, so that the same pictures and classes are not fitted twice."""
+"""FIT: a record of what a run was fitted on, so that the same task is not fitted twice."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _FILE = "fit.json"
 
 
 class FitRecord(NamedTuple):
-    """A hash of what was fitted, and what the fit had to say about its labels."""
+    """The hash of a task, and the warnings of its fit."""
 
     signature: str
     notes: list[str]
 
 
 def fit_signature(task: PictureTask) -> str:
-    """A hash of everything that decides the labels."""
+    """A hash of everything that the labels depend on."""
     seal = hashlib.blake2b(f"superproto {__version__}, pool {task.pool}".encode(), digest_size=16)
     for array in (task.embedded.features, task.labels, task.classes.semantics):
         seal.update(f"{array.dtype.str} {array.shape}".encode())
@@ -36,7 +36,7 @@ def fit_signature(task: PictureTask) -> str:
 
 
 def write_fit_record(folder: Path, record: FitRecord, model: HPL) -> None:
-    """Save the model, and note on what it was fitted; a kill in between leaves a model that no record vouches for."""
+    """Save the model, then the record. After a kill in between, the model has no record and is fitted again."""
     (folder / _FILE).unlink(missing_ok=True)
     model.save(folder / MODEL_FILE)
     with write_whole(folder / _FILE, text=True) as handle:
@@ -44,7 +44,7 @@ def write_fit_record(folder: Path, record: FitRecord, model: HPL) -> None:
 
 
 def read_fit_record(folder: Path, signature: str) -> FitRecord | None:
-    """What is known about the model in the folder; None where there is none, or one of another signature."""
+    """The record of the model in the folder. None if there is none, or if it is of another task."""
     try:
         content = json.loads((folder / _FILE).read_text(encoding="utf-8"))
         record = FitRecord(content["signature"], [str(note) for note in content["notes"]])
