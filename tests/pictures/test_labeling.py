@@ -66,6 +66,15 @@ def test_a_second_run_says_the_same_and_writes_the_same_bytes(labeled, capsys):
     assert after == before
 
 
+def test_a_changed_report_is_written_again(labeled):
+    root, words = labeled
+    report = root / "photos" / ".superproto" / "report.html"
+    before = report.read_bytes()
+    report.write_text("changed")
+    assert run_command(words) == 0
+    assert report.read_bytes() == before
+
+
 def test_the_labels_are_in_the_run_too(labeled):
     root, _ = labeled
     assert (root / "photos" / ".superproto" / "labels.csv").read_bytes() == (root / "labels.csv").read_bytes()

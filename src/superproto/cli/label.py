@@ -25,6 +25,7 @@ from superproto.cli.pictures import (
 
 if TYPE_CHECKING:
     from superproto.estimator.forecast import Forecast
+    from superproto.pictures.fit_record import FitRecord
     from superproto.pictures.labeling import PictureTask
 
 # Below this forecast the command says how to describe classes better.
@@ -69,7 +70,7 @@ def label_verb(
     """
     from superproto.explorer.run import keep_picture_run
     from superproto.pictures.embedding import RUN_FOLDER
-    from superproto.pictures.labeling import forecast_of, read_picture_task
+    from superproto.pictures.labeling import forecast_of, read_picture_task, write_picture_labels
 
     check_output(output, classes)
     place = photos / RUN_FOLDER if run is None else run
@@ -80,10 +81,12 @@ def label_verb(
         terminal.note(line)
     if not as_json:
         _show_counts(task)
-    model = _fit_or_reopen(task, place)
+    model, record = _fit_or_reopen(task, place)
     keep_picture_run(place, task)
     expected, labels = forecast_of(task, model), output or place / "labels.csv"
-    report, verdict = _write_results(task, model, place, labels)
+    for path in {place / "labels.csv", labels}:
+        write_picture_labels(path, task, model)
+    report, verdict = _write_report(task, model, record, place)
     if as_json:
         terminal.show_json({"labels": labels, "report": report, "verdict": verdict, **_as_dict(task, model, expected)})
         return
@@ -97,8 +100,8 @@ def label_verb(
     terminal.show(f"Next: check the labels and answer a few questions: superproto explore {opened}")
 
 
-def _fit_or_reopen(task: PictureTask, place: Path) -> Any:
-    """The fitted model. An earlier run's model is reused if pictures, folders and classes are the same."""
+def _fit_or_reopen(task: PictureTask, place: Path) -> tuple[Any, FitRecord]:
+    """The fitted model and its record. The model of an earlier run is reused if the task is the same."""
     from superproto.baselines.registry import load_model
     from superproto.pictures.fit_record import MODEL_FILE, FitRecord, fit_signature, read_fit_record, write_fit_record
     from superproto.pictures.labeling import fit_picture_task
@@ -116,25 +119,27 @@ def _fit_or_reopen(task: PictureTask, place: Path) -> Any:
         write_fit_record(place, record, model)
     for line in record.notes:
         terminal.note(line)
-    return load_model(place / MODEL_FILE)
+    return load_model(place / MODEL_FILE), record
 
 
-def _write_results(task: PictureTask, model: Any, place: Path, labels: Path) -> tuple[Path, str]:
-    """Write the labels, in the run's folder and where the user wants them, and the report.
-
-    Returns the path of the report and the first sentence of its verdict.
-    """
-    from superproto.pictures.labeling import as_task, write_picture_labels
+def _write_report(task: PictureTask, model: Any, record: FitRecord, place: Path) -> tuple[Path, str]:
+    """Write the report unless it is there already. Returns its path and the first sentence of its verdict."""
+    from superproto.pictures.fit_record import REPORT_FILE, has_report, note_report
+    from superproto.pictures.labeling import as_task
     from superproto.reporting.model_report import build_report
 
-    for path in {place / "labels.csv", labels}:
-        write_picture_labels(path, task, model)
+    report = place / REPORT_FILE
+    if has_report(place, record, task):
+        return report, record.verdict
     attributes = task.classes.attributes
     named = None if attributes is None else [str(name) for name in attributes]
     page = build_report(
         model, as_task(task), images=task.photos, attribute_names=named, files=("model.safetensors", None)
     )
-    return Path(page.write(place / "report.html")), str(page.content["verdict"][0])
+    page.write(report)
+    verdict = str(page.content["verdict"][0])
+    note_report(place, record, task, verdict)
+    return report, verdict
 
 
 def _show_counts(task: PictureTask) -> None:
