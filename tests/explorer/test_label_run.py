@@ -54,7 +54,7 @@ def label(photos) -> HPL:
     classes = DescribedClasses(np.array(NAMES), np.array(COLORS) / 255, np.array(["r", "g", "b"]), "attributes", [])
     numbers = {name: number for number, name in enumerate(NAMES)}
     labels = np.array([numbers.get(name.split("/")[0], -1) for name in embedded.ids])
-    task = PictureTask(photos, embedded, classes, labels, "new", [])
+    task = PictureTask(photos, embedded, classes, labels, np.zeros(len(labels), bool), "new", [])
     run = photos / ".superproto"
     fit_picture_task(task).save(run / "model.safetensors")
     keep_picture_run(run, task)

@@ -45,6 +45,25 @@ def test_an_empty_column_is_left_out(tmp_path):
     assert found.attributes.tolist() == ["a"]
 
 
+def test_null_in_json_is_a_missing_number(tmp_path):
+    path = tmp_path / "classes.json"
+    path.write_text('{"x": [1, 1], "y": [null, 3], "z": [3, 5]}')
+    assert describe_classes(path).semantics.tolist() == [[1, 1], [2, 3], [3, 5]]
+
+
+def test_a_spreadsheet_is_refused_with_the_cure(tmp_path):
+    (tmp_path / "classes.xlsx").write_bytes(b"PK\x03\x04")
+    with pytest.raises(UserError, match="is a spreadsheet"):
+        describe_classes(tmp_path / "classes.xlsx")
+
+
+def test_a_table_of_words_without_a_header_says_that_its_first_line_is_a_class(tmp_path):
+    found = describe_classes(table(tmp_path, "jay,blue\ncardinal,red\n"), encoder=TextSide())
+    assert found.names.tolist() == ["jay", "cardinal"]
+    assert "no header, so 'jay'" in found.notes[0]
+    assert not describe_classes(table(tmp_path, "species,looks\njay,blue\n"), encoder=TextSide()).notes
+
+
 def test_words_are_embedded_without_the_name(tmp_path):
     side = TextSide()
     found = describe_classes(table(tmp_path, "name,description\ncardinal,a red bird\njay,a blue bird\n"), encoder=side)
@@ -66,7 +85,7 @@ def test_answers_to_several_questions_are_joined(tmp_path):
 def test_names_alone_say_what_to_expect(tmp_path):
     found = describe_classes(table(tmp_path, "name\ncardinal\njay\n"), encoder=TextSide())
     assert found.kind == "names"
-    assert "Expect little" in found.notes[0]
+    assert "Expect low accuracy" in found.notes[0]
     assert "--template" in found.notes[0]
 
 
@@ -86,9 +105,10 @@ def test_texts_in_json_are_read(tmp_path):
         ("name,text,number\nx,word,1\ny,word,2\n", "'number' has numbers beside columns of words"),
         ("name,text\nx,word\nx,other\n", "'x' is described twice"),
         ("name,text\n,word\n", "has no class name"),
-        ("name;text\nx;word\ny;other\n", "is divided by semicolons"),
-        ("x\t1\t0\ny\t0\t1\n", "is divided by tabs"),
+        ("name;text\nx;word\ny;other\n", "is separated by semicolons"),
+        ("x\t1\t0\ny\t0\t1\n", "is separated by tabs"),
         ("name,a,b\nx,1,2\ny,,\n", "'y' has no numbers"),
+        ("name,a\nx,1\ny,2\nz,?\n", "'a' of class 'z' is '\\?', but 2 other classes have a number"),
     ],
 )
 def test_a_table_that_cannot_be_used_is_one_line(tmp_path, text, message):

@@ -110,6 +110,12 @@ def test_a_run_that_is_in_use_is_refused(photos, cells):
             embed_folder(photos, encoder=cells)
 
 
+def test_a_folder_of_other_files_is_no_place_for_a_run(photos, cells):
+    with pytest.raises(UserError, match=r"has other files \(0.png\).* --run a new folder"):
+        embed_folder(photos, encoder=cells, run=photos / "f0")
+    assert {path.suffix for path in (photos / "f0").iterdir()} == {".png"}
+
+
 def test_a_file_that_hangs_costs_only_itself(photos, monkeypatch):
     monkeypatch.setattr(decoding, "SECONDS_PER_FILE", 0.3)
     worker = decoding._Worker()

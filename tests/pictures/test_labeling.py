@@ -57,14 +57,22 @@ def test_a_second_run_says_the_same_and_writes_the_same_bytes(labeled, capsys):
     before = [path.read_bytes() for path in (root / "labels.csv", run / "report.html", run / "model.safetensors")]
     assert run_command(words) == 0
     said = capsys.readouterr().out
-    assert said.startswith(
-        "160 sorted pictures of 20 classes, 48 unsorted ones, 4 classes without an example.\nForecast:"
-    )
+    assert said.startswith("160 sorted pictures of 20 classes, 48 unsorted, 4 classes without an example.\nForecast:")
     assert "green disc plain" in said
+    assert "Most labels look reliable: " in said
     assert "report.html" in said
     assert f"superproto explore {root / 'photos'}\n" in said
     after = [path.read_bytes() for path in (root / "labels.csv", run / "report.html", run / "model.safetensors")]
     assert after == before
+
+
+def test_a_changed_report_is_written_again(labeled):
+    root, words = labeled
+    report = root / "photos" / ".superproto" / "report.html"
+    before = report.read_bytes()
+    report.write_text("changed")
+    assert run_command(words) == 0
+    assert report.read_bytes() == before
 
 
 def test_the_labels_are_in_the_run_too(labeled):
@@ -134,8 +142,30 @@ def test_embed_and_describe_write_files_that_pack_reads(labeled, capsys):
     assert run_command([*report, "-o", str(root / "pack.html")]) == 0
     assert "data:image/jpeg" in (root / "pack.html").read_text(encoding="utf-8")
     capsys.readouterr()
-    assert run_command([*report[:-1], str(root), "-o", str(root / "none.html")]) == 0
-    assert "has none of the files" in capsys.readouterr().err
+    # Pictures of samples whose labels are given do not count: the report shows the others.
+    for place in (root, photos / "red disc plain"):
+        assert run_command([*report[:-1], str(place), "-o", str(root / "none.html")]) == 0
+        assert "has none of the files" in capsys.readouterr().err
+
+
+def test_a_copy_of_an_example_is_in_the_table_with_its_label(tmp_path, drawn_folder, capsys):
+    needs_encoder()
+    names = ("red disc plain", "blue disc plain", "unsorted")
+    for name in names:
+        shutil.copytree(drawn_folder / "photos" / name, tmp_path / "photos" / name)
+    shutil.copy(tmp_path / "photos" / names[0] / "red-disc-plain_0.jpg", tmp_path / "photos" / "again.jpg")
+    words = ["label", str(tmp_path / "photos"), "--classes", str(drawn_folder / "classes.csv")]
+    assert run_command([*words, "-o", str(tmp_path / "labels.csv")]) == 0
+    said = capsys.readouterr().out
+    assert "16 sorted pictures of 2 classes, 49 unsorted (1 of them copied from sorted ones)" in said
+    assert "Forecast: none. It needs four classes" in said
+    rows = read_labels(tmp_path / "labels.csv")
+    assert len(rows) == 49
+    assert [*rows[0].values()] == ["again.jpg", "red disc plain", "1.000000", "1.000000", ""]
+    assert run_command([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["forecast"] is None
+    assert found["verdict"].startswith("Do not use these labels unchecked")
 
 
 def test_a_folder_without_sorted_pictures_is_one_line(tmp_path, drawn_folder, capsys):
@@ -158,14 +188,3 @@ def test_a_folder_that_is_sorted_already_is_one_line(tmp_path, drawn_folder):
 def test_the_template_is_printed(tmp_path, capsys):
     assert run_command(["describe", "--template"]) == 0
     assert capsys.readouterr().out.startswith("name,color,shape")
-
-
-def test_too_few_sorted_classes_give_no_forecast(tmp_path, drawn_folder, capsys):
-    needs_encoder()
-    for name in ("red disc plain", "blue disc plain", "unsorted"):
-        shutil.copytree(drawn_folder / "photos" / name, tmp_path / "photos" / name)
-    words = ["label", str(tmp_path / "photos"), "--classes", str(drawn_folder / "classes.csv")]
-    assert run_command(words) == 0
-    assert "Forecast: none. It needs four classes" in capsys.readouterr().out
-    assert run_command([*words, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["forecast"] is None

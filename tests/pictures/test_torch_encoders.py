@@ -168,7 +168,7 @@ def test_a_file_of_weights_is_refused_because_it_can_run_code(open_clip, tmp_pat
 
 
 def test_weights_of_open_clip_must_be_named_and_may_be_the_user_s_own(open_clip):
-    with pytest.raises(UserError, match="open_clip:tiny names no weights"):
+    with pytest.raises(UserError, match="open_clip:tiny has no weights"):
         open_encoder("open_clip:tiny")
     open_clip.create_model = lambda architecture, pretrained=None: open_clip.asked.append((architecture, pretrained))
     with pytest.raises(AttributeError):

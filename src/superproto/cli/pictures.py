@@ -1,7 +1,8 @@
-"""The verbs `embed` and `describe`: pictures become features, words about classes become vectors."""
+"""The verbs `embed` and `describe`: features of pictures, and vectors of classes."""
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +28,8 @@ EncoderOption = Annotated[
     typer.Option(
         "--encoder",
         metavar="NAME",
-        help="efficientnet-lite0, -lite1, -lite2, onnx:FILE; with their packages open_clip:NAME, timm:NAME, hf:NAME.",
+        help="efficientnet-lite0, efficientnet-lite1, efficientnet-lite2, onnx:FILE, open_clip:NAME, timm:NAME or "
+        "hf:NAME.",
     ),
 ]
 RunOption = Annotated[
@@ -47,10 +49,11 @@ def embed_verb(
     run: RunOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Turn a folder of pictures into features.
+    """Compute features of all pictures in a folder.
 
     A second run computes new pictures only, also after an interruption. Files
-    that are no pictures are left out and listed. The pictures stay as they are.
+    that cannot be used are left out and listed with the reason. Your pictures
+    are never changed.
 
     \b
     Example:  superproto embed photos -o features.npz
@@ -67,32 +70,36 @@ def embed_verb(
         terminal.show_json({**found, "skipped": skipped, "copies": embedded.copies, "near_copies": embedded.near})
         return
     show_skipped(embedded)
-    size = f"{len(embedded.ids)} pictures, {embedded.features.shape[1]} features each"
+    size = f"{number_of(len(embedded.ids), 'picture')}, {embedded.features.shape[1]} features each"
     terminal.show(f"Wrote {terminal.place(place)}: {size}; {embedded.computed} were new.")
+    file = shlex.quote(str(place))
+    terminal.show(f"Next: superproto pack --features {file} --labels LABELS.csv --classes CLASSES.csv -o PACK.npz")
 
 
 @app.command("describe", rich_help_panel=HelpPanel.DATA)
 def describe_verb(
     classes: Annotated[
         Path | None,
-        typer.Argument(metavar="CLASSES", help="CSV: name,number,... or name,description.", show_default=False),
+        typer.Argument(
+            metavar="CLASSES", help="CSV (name,number,... or name,description), JSON, .npz.", show_default=False
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="The .npz to write: class vectors and names.")
     ] = None,
     encoder: Annotated[
         str | None,
-        typer.Option("--encoder", metavar="NAME", help="Embed words with the text side of this encoder.  [MiniLM]"),
+        typer.Option("--encoder", metavar="NAME", help="Embed texts with open_clip:NAME or hf:NAME.  [MiniLM]"),
     ] = None,
     template: Annotated[
-        bool, typer.Option("--template", help="Print a questionnaire to fill in, a line for each class.")
+        bool, typer.Option("--template", help="Print a questionnaire to fill in, one line per class.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Turn a table of classes into class vectors.
+    """Compute class vectors from a table of classes.
 
-    Numbers are attributes. Words are embedded, without the name of the class:
-    say what one sees, such as colors, shapes and parts.
+    Numbers are attributes. Words are embedded without the name of the class:
+    describe what is visible, such as colors, shapes and parts.
 
     \b
     Example:  superproto describe classes.csv -o semantics.npz
@@ -110,7 +117,7 @@ def describe_verb(
     opened = None if encoder is None else open_encoder(encoder)
     if encoder is not None and not hasattr(opened, "embed_texts"):
         raise UserError(
-            f"The encoder {encoder} has no text side. Leave --encoder out, or give open_clip:NAME or hf:NAME."
+            f"The encoder {encoder} cannot embed texts. Leave --encoder out, or give open_clip:NAME or hf:NAME."
         )
     described = describe_classes(classes, encoder=opened)
     write_semantics(output, described)
@@ -120,16 +127,18 @@ def describe_verb(
     if as_json:
         terminal.show_json({"semantics": output, "classes": n_classes, "numbers": width, "kind": described.kind})
         return
-    made = {"attributes": "attributes", "sentences": "numbers from words", "names": "numbers from the name alone"}
-    terminal.show(f"Wrote {terminal.place(output)}: {n_classes} classes, {width} {made[described.kind]} each.")
+    made = {"sentences": " (embedded descriptions)", "names": " (embedded names)"}.get(described.kind, "")
+    number = "attributes" if described.kind == "attributes" else "numbers"
+    terminal.show(f"Wrote {terminal.place(output)}: {number_of(n_classes, 'class')}, {width} {number} each{made}.")
+    file = shlex.quote(str(output))
+    terminal.show(f"Next: superproto label PHOTOS --classes {file} -o LABELS.csv")
 
 
 def show_skipped(embedded: EmbeddedFolder) -> None:
-    """Which files were left out and why, and which pictures are there twice."""
+    """Show the files that were left out, with the reason, and pictures with copies."""
     if embedded.skipped:
         counts = Counter(entry.reason for entry in embedded.skipped)
-        number = len(embedded.skipped)
-        terminal.show(f"{number} file{'s were' if number > 1 else ' was'} left out:")
+        terminal.show(f"Left out: {number_of(len(embedded.skipped), 'file')}.")
         for reason, count in counts.most_common(_MOST_LISTED):
             example = next(entry.path for entry in embedded.skipped if entry.reason == reason)
             more = f" and {count - 1} more" if count > 1 else ""
@@ -137,13 +146,21 @@ def show_skipped(embedded: EmbeddedFolder) -> None:
         if len(counts) > _MOST_LISTED:
             terminal.show(f"  and {len(counts) - _MOST_LISTED} further reasons; --json lists them all.")
     if embedded.copies:
-        terminal.show(f"{len(embedded.copies)} pictures are there several times, such as {listed(embedded.copies[0])}.")
+        number = number_of(len(embedded.copies), "picture")
+        terminal.show(f"Copies of the same picture: {number}, such as {listed(embedded.copies[0])}.")
     if embedded.near:
-        terminal.show(f"{len(embedded.near)} pairs look nearly the same, such as {listed(embedded.near[0])}.")
+        number = number_of(len(embedded.near), "pair")
+        terminal.show(f"Nearly the same pictures: {number}, such as {listed(embedded.near[0])}.")
+
+
+def number_of(number: int, noun: str) -> str:
+    """A number with its noun in the singular or the plural."""
+    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def listed(names: Any, most: int = 3) -> str:
-    """Some names in quotation marks, and how many more there are."""
+    """The first names in quotation marks, and how many more there are."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 

@@ -17,6 +17,7 @@ from superproto.errors import UserError
 from superproto.files import existing_file
 
 if TYPE_CHECKING:
+    from superproto.datasets.task import Task
     from superproto.reporting.page import Page
 
 
@@ -90,16 +91,25 @@ def report_on(
     if list(map(str, model.classes_)) != list(map(str, task.class_names)):
         raise UserError(f"{path} and {pack} have other classes. Give the data set that the model was fitted on.")
     _check_setting(model, setting, path)
-    if images is not None and not any(
-        (images / str(path)).is_file() for path in (() if task.paths is None else task.paths)
-    ):
-        terminal.note(f"{images} has none of the files that {pack} names, so that the report shows no pictures.")
+    if images is not None and not _has_pictures(images, task):
+        terminal.note(
+            f"{images} has none of the files that {pack} names for its unlabeled samples, so the report shows no "
+            "pictures. Give --images the folder that these paths start from."
+        )
     names = None if found.attribute_names is None else [str(name) for name in found.attribute_names]
     files = (shlex.quote(str(source)), shlex.quote(str(pack)))
     called = None if found.ids is None else found.names_of_samples
     return build_report(
         model, task, images=images, tuned=tuned, attribute_names=names, files=files, sample_names=called
     )
+
+
+def _has_pictures(images: Path, task: Task) -> bool:
+    """Whether the file of an unlabeled sample is in the folder."""
+    paths = (
+        [] if task.paths is None else [*task.paths[task.asked], *(() if task.paths_later is None else task.paths_later)]
+    )
+    return any((images / str(path)).is_file() for path in paths)
 
 
 def _check_setting(model: Any, setting: str, path: Path) -> None:

@@ -76,7 +76,9 @@ def csv_rows(path: Path) -> Iterator[list[str]]:
             _check_separator(first, path)
             yield from chain(first, rows)
     except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} is not a CSV file in UTF-8 ({error}). Save it as CSV in UTF-8.") from None
+        raise UserError(
+            f"{path} is not a CSV file in UTF-8 ({error}). Save it as CSV with the encoding UTF-8."
+        ) from None
 
 
 def _check_separator(first: list[list[str]], path: Path) -> None:

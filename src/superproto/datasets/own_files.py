@@ -203,7 +203,11 @@ def _classes_json(path: Path) -> tuple[list[tuple[str, list[float]]], list[str] 
             value = [value[attribute] for attribute in attributes]
         several = value if isinstance(value, list) and value and isinstance(value[0], list) else [value]
         for vector in several:
-            numeric = isinstance(vector, list) and all(isinstance(x, int | float) and abs(x) < 1e300 for x in vector)
+            # null is a missing number.
+            vector = [np.nan if x is None else x for x in vector] if isinstance(vector, list) else vector
+            numeric = isinstance(vector, list) and all(
+                isinstance(x, int | float) and not abs(x) >= 1e300 for x in vector
+            )
             if not numeric:
                 raise UserError(f"{path}: class '{name}' must have a list of numbers, or several such lists.")
             rows.append((name, [float(x) for x in vector]))

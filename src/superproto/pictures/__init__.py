@@ -1,4 +1,4 @@
-"""LOAD: folders of pictures and words about classes become features and class vectors (the extra `pictures`)."""
+"""LOAD: features from folders of pictures, class vectors from tables of classes (the extra `pictures`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["describe_classes", "embed_folder", "label_folder"]
 
 
 def __getattr__(name: str) -> Any:
-    # A process that decodes pictures imports this package, and needs none of the modules that compute.
+    # Decoding processes import this package. They start faster without the other modules.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

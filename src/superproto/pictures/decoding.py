@@ -1,7 +1,7 @@
-"""READ: pictures decoded in processes of their own, so that a crash, a hang or a bomb costs one file and not the run.
+"""READ: decode pictures in separate processes, so that a crash, a hang or a decompression bomb costs one file only.
 
-A process reads one request a line (JSON with the path, in hexadecimal) and answers with a line of JSON and the bytes
-of the view. It is started by its module's name, so that a user's script needs no `if __name__ == "__main__"`.
+A process reads one request per line: JSON with the path in hexadecimal. It answers with a line of JSON and the bytes of
+the view. It is started as a module, so that a user's script needs no `if __name__ == "__main__"`.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _MOST_MEMORY = 1200 * 2**20
 _AHEAD = 8
 
 
-_TIMEOUT, _CRASH = f"decoding took longer than {SECONDS_PER_FILE:.0f} s", "decoding it crashed"
+_TIMEOUT, _CRASH = f"decoding took longer than {SECONDS_PER_FILE:.0f} s", "the decoder crashed"
 
 
 def may_pass(reason: str) -> bool:
-    """Whether a reason may be another one the next time: the file is then tried again."""
+    """Whether the reason may be gone in the next run. The file is then tried again."""
     return reason in (_TIMEOUT, _CRASH) or reason.startswith("it cannot be read")
 
 
 @contextmanager
 def decoding_pool(folder: Path, view: View, n_processes: int) -> Iterator[DecodingPool]:
-    """Processes that decode files of the folder; they end with the block."""
+    """A pool of processes that decode files of the folder. They end with the `with` block."""
     pool = DecodingPool(folder, view, n_processes)
     try:
         yield pool
@@ -48,7 +48,7 @@ def decoding_pool(folder: Path, view: View, n_processes: int) -> Iterator[Decodi
 
 
 class DecodingPool:
-    """Some decoding processes, each driven by a thread that waits for it."""
+    """Decoding processes. A thread waits for each."""
 
     def __init__(self, folder: Path, view: View, n_processes: int) -> None:
         self._folder, self._view = folder, view
@@ -60,7 +60,7 @@ class DecodingPool:
         self._n_waiting = _AHEAD * n_processes
 
     def map(self, paths: Iterable[str]) -> Iterator[tuple[str, Decoded | str]]:
-        """Each path with what was decoded, or the reason why not."""
+        """Yield each path with its decoded picture, or with the reason why it cannot be used."""
         waiting: deque[tuple[str, Future[Decoded | str]]] = deque()
         for path in paths:
             waiting.append((path, self._threads.submit(self._decode, path)))
@@ -71,7 +71,7 @@ class DecodingPool:
             yield first, future.result()
 
     def close(self) -> None:
-        """Stop the processes, at once."""
+        """Stop all processes immediately."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         for worker in self._workers:
             worker.stop()
@@ -86,7 +86,7 @@ class DecodingPool:
 
 
 class _Worker:
-    """A process, started when it is first needed and again after it ended."""
+    """A decoding process. It is started on first use, and restarted after it ended."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -116,7 +116,7 @@ class _Worker:
         self._end()
 
     def _end(self) -> None:
-        """End the process and close what leads to it."""
+        """End the process and close its pipes."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -161,7 +161,7 @@ def _ask(process: subprocess.Popen[bytes], path: str, view: View) -> Decoded | s
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until the input ends."""
     for line in requests:
         name, side, crop = json.loads(line)
         answer, pixels = _answer(os.fsdecode(bytes.fromhex(name)), side, crop)
@@ -175,12 +175,12 @@ def _answer(path: str, side: int, crop: float) -> tuple[dict[str, Any], bytes]:
     except Unusable as problem:
         return {"reason": str(problem)}, b""
     except MemoryError:
-        return {"reason": "it needs too much memory"}, b""
+        return {"reason": "decoding needs too much memory"}, b""
     return {"content": found.content, "fingerprint": found.fingerprint}, np.ascontiguousarray(found.view).tobytes()
 
 
 def _limit_memory() -> None:
-    """An upper bound for this process, where the system knows such a bound."""
+    """Limit the memory of this process, on systems that support it."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -190,7 +190,7 @@ def _limit_memory() -> None:
 if __name__ == "__main__":
     import signal
 
-    # Ctrl-C goes to the whole group; the parent ends this process.
+    # Ctrl-C reaches all processes of the group. The parent ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _limit_memory()
     serve(sys.stdin.buffer, sys.stdout.buffer)

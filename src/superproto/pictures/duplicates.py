@@ -1,4 +1,4 @@
-"""READ: files with the same content, and pictures that are nearly the same."""
+"""READ: find exact copies and near copies of pictures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LARGEST_BUCKET = 200
 
 
 def exact_copies(contents: Mapping[str, str]) -> list[list[str]]:
-    """Groups of paths with the same content; `contents` is path -> hash."""
+    """Groups of paths with the same content. `contents` maps paths to hashes."""
     groups = defaultdict(list)
     for path, content in contents.items():
         groups[content].append(path)
@@ -24,9 +24,9 @@ def exact_copies(contents: Mapping[str, str]) -> list[list[str]]:
 
 
 def near_copies(paths: Sequence[str], fingerprints: Sequence[int], features: Array) -> list[tuple[str, str]]:
-    """Pairs of pictures with at most 3 of 64 bits different and features that point the same way.
+    """Pairs of pictures whose fingerprints differ in at most 3 of 64 bits and whose features have a high cosine.
 
-    Two fingerprints that differ in three bits agree in one of four quarters, so that only those need a comparison.
+    Two fingerprints that differ in three bits are equal in at least one of four quarters. Only such pairs are compared.
     """
     buckets = defaultdict(list)
     for number, fingerprint in enumerate(fingerprints):

@@ -1,4 +1,4 @@
-"""LOAD: a folder of pictures to features: walk, decode, embed, keep; a second call goes on where the first stopped."""
+"""LOAD: features of a folder of pictures: list files, decode, embed, store. A second call continues the first."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ RUN_FOLDER = ".superproto"
 
 
 class EmbeddedFolder(NamedTuple):
-    """Features (N, d) float16 of N files, their ids (paths below the folder, forward slashes), and what was found.
+    """Features of N pictures, and what was found in the folder.
 
-    contents : the hash of each file's content; skipped : files that were left out, with the reason;
-    copies : groups of ids with the same content; near : pairs of ids that look the same; computed : new pictures.
+    features : (N, d) float16; ids : paths below the folder, with forward slashes; contents : the hash of each file's
+    content; skipped : files that were left out, with the reason; copies : groups of ids with the same content; near :
+    pairs of ids that look nearly the same; computed : the number of pictures that were new.
     """
 
     features: Array
@@ -41,7 +42,7 @@ class EmbeddedFolder(NamedTuple):
 
 
 class EmbeddingProgress(NamedTuple):
-    """Files done and in all, pictures per second, and seconds that are left."""
+    """Files done, files in total, files per second, and the seconds left."""
 
     done: int
     total: int
@@ -60,17 +61,15 @@ def embed_folder(
     progress: ReportProgress | None = None,
     n_processes: int | None = None,
 ) -> EmbeddedFolder:
-    """Features of every picture below a folder.
+    """Compute the features of every picture below a folder.
 
-    The folder of the run (default: `.superproto` inside `photos`) keeps the features by the content of the pictures,
-    so that a second call computes new pictures only, also after a kill. Nothing else in `photos` is changed.
+    The run's folder (default: `.superproto` inside `photos`) stores features by the content of pictures. A second call
+    computes new pictures only, also after the process was killed. Nothing else in `photos` is changed.
     """
     photos = Path(photos)
     found, skipped = walk_pictures(photos)
     if not found:
-        raise UserError(
-            f"{photos} holds no picture ({len(skipped)} other files). Give the folder that holds the pictures."
-        )
+        raise UserError(f"{photos} holds no picture ({_left_out(skipped)}). Give the folder that holds the pictures.")
     opened = open_encoder(encoder) if isinstance(encoder, str) else encoder
     store = RunFolder(photos / RUN_FOLDER if run is None else Path(run), opened)
     try:
@@ -80,10 +79,18 @@ def embed_folder(
         store.close()
 
 
-def write_embedded(path: PathLike, embedded: EmbeddedFolder) -> None:
-    """The file that `fit --features`, `pack` and `predict` read: arrays `features`, `ids` and `image_files`.
+def _left_out(skipped: Sequence[Skipped]) -> str:
+    """How many files were left out, and an example with its reason."""
+    if not skipped:
+        return "it is empty"
+    example = f"{readable_path(skipped[0].path)}: {skipped[0].reason}"
+    return f"{len(skipped)} other files, such as {example}" if len(skipped) > 1 else example
 
-    The ids are the paths; `image_files` tells a pack, and its report, that they lead to pictures.
+
+def write_embedded(path: PathLike, embedded: EmbeddedFolder) -> None:
+    """Write the arrays `features`, `ids` and `image_files`, for `pack` and `predict`.
+
+    The ids are the paths. `image_files` tells a pack and its report that they are paths of pictures.
     """
     ids = np.array(embedded.ids, dtype=str)
     with write_whole(path) as handle:
@@ -98,7 +105,7 @@ def _embed_new(
     progress: ReportProgress | None,
     n_processes: int | None,
 ) -> tuple[dict[str, KnownFile], int]:
-    """What is known about every file after new ones were embedded, and how many pictures were new."""
+    """Embed the new pictures. Returns the state of every file, and the number of new pictures."""
     known, have = store.known_files(found), set(store.fingerprints())
     missing = [file for file in found if _is_new(known.get(file.path), have)]
     if not missing:
@@ -137,7 +144,7 @@ def _keep_batch(
     have: set[str],
     known: dict[str, KnownFile],
 ) -> int:
-    """Embed the new pictures of a batch and note its files; how many pictures were new."""
+    """Embed the new pictures of a batch and store its files. Returns the number of new pictures."""
     new = {r.content: r for _, r in batch if isinstance(r, Decoded) and r.content not in have}
     if new:
         features = encoder.embed(np.stack([picture.view for picture in new.values()]))

@@ -1,7 +1,7 @@
-"""LOAD: what turns pictures into features: one small interface, and the encoders behind it by name.
+"""LOAD: encoders, which compute features of pictures: one small interface, and the encoders by name.
 
-An encoder states which view of a picture it takes (side in pixels, share of the picture that is kept) and embeds arrays
-of such views. Its `identity` changes whenever its features would.
+An encoder states the view of a picture that it takes (side in pixels, share of the picture that is kept) and embeds
+arrays of such views. Its `identity` changes whenever its features would change.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _MEAN_IMAGENET, _DEVIATION_IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.22
 
 
 class View(NamedTuple):
-    """The part of a picture that an encoder sees: the central square, `crop` of the shorter side, resized to `side`."""
+    """The part of a picture that is encoded: a central square, `crop` times the shorter side, resized to `side`."""
 
     side: int
     crop: float = 1.0
 
 
 class PictureEncoder(Protocol):
-    """Views of pictures in, features out; `embed_texts` where the model has a text side in the same space."""
+    """Computes features of views. A model that embeds texts in the same space has a method `embed_texts` too."""
 
     name: str
     identity: str
@@ -47,7 +47,7 @@ class PictureEncoder(Protocol):
 
 
 def open_encoder(name: str = DEFAULT_ENCODER) -> PictureEncoder:
-    """The encoder of that name: efficientnet-lite0, -lite1, -lite2, onnx:FILE, open_clip:NAME, timm:NAME or hf:NAME."""
+    """Open an encoder: efficientnet-lite0, -lite1, -lite2, onnx:FILE, open_clip:NAME, timm:NAME or hf:NAME."""
     if name in LITE_MODELS:
         return _open_lite(name, LITE_MODELS[name])
     kind, colon, rest = name.partition(":")
@@ -64,7 +64,7 @@ def open_encoder(name: str = DEFAULT_ENCODER) -> PictureEncoder:
 
 
 def package_file(package: str, file: str) -> Path:
-    """The path of a file in an installed package of weights; the package itself is not executed."""
+    """The path of a file in an installed package of weights. The package is not imported."""
     found = importlib.util.find_spec(package)
     if found is None or found.origin is None:
         name = package.replace("_", "-")
@@ -75,7 +75,7 @@ def package_file(package: str, file: str) -> Path:
 
 
 def open_session(content: bytes | str) -> Any:
-    """An onnxruntime session on the processor."""
+    """An onnxruntime session on the CPU."""
     try:
         import onnxruntime
     except ImportError:
@@ -86,7 +86,7 @@ def open_session(content: bytes | str) -> Any:
 
 
 class OnnxEncoder:
-    """A network run by onnxruntime: bytes become (x - shift) / scale, channels first."""
+    """A network run by onnxruntime. Its input is (x - shift) / scale, channels first."""
 
     def __init__(
         self, name: str, identity: str, session: Any, view: View, shift: npt.ArrayLike, scale: npt.ArrayLike
@@ -116,14 +116,14 @@ def _open_lite(name: str, model: LiteModel) -> PictureEncoder:
 
 
 def _open_onnx(name: str, path: Path) -> PictureEncoder:
-    """The user's own network; its input is (N, 3, side, side), normalized as is usual for ImageNet."""
+    """The user's own network. Its input is (N, 3, side, side), normalized by ImageNet's mean and deviation."""
     content = existing_file(path).read_bytes()
     try:
         session = open_session(content)
     except UserError:
         raise
     except Exception as error:  # onnxruntime's errors share no public base class
-        raise UserError(f"{path} is not a network that onnxruntime reads ({brief(error)}).") from None
+        raise UserError(f"{path} is not a network that onnxruntime can read ({brief(error)}).") from None
     inputs = session.get_inputs()
     shape = inputs[0].shape
     if len(inputs) != 1 or len(shape) != 4 or shape[1] not in (3, "3"):

@@ -1,4 +1,4 @@
-"""FIT: what a run was fitted on, so that the same pictures and classes are not fitted twice."""
+"""FIT: a record of what a run was fitted on, so that the same task is neither fitted nor reported twice."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from superproto.files import write_whole
 from superproto.hpl.estimator import HPL
 from superproto.pictures.labeling import PictureTask
 
-MODEL_FILE = "model.safetensors"
+MODEL_FILE, REPORT_FILE = "model.safetensors", "report.html"
 _FILE = "fit.json"
 
 
 class FitRecord(NamedTuple):
-    """A hash of what was fitted, and what the fit had to say about its labels."""
+    """The hash of a task, the warnings of its fit, and the hash and the verdict of its report once it is written."""
 
     signature: str
     notes: list[str]
+    report: str = ""
+    verdict: str = ""
 
 
 def fit_signature(task: PictureTask) -> str:
-    """A hash of everything that decides the labels."""
+    """A hash of everything that the labels depend on."""
     seal = hashlib.blake2b(f"superproto {__version__}, pool {task.pool}".encode(), digest_size=16)
     for array in (task.embedded.features, task.labels, task.classes.semantics):
         seal.update(f"{array.dtype.str} {array.shape}".encode())
@@ -36,18 +38,46 @@ def fit_signature(task: PictureTask) -> str:
 
 
 def write_fit_record(folder: Path, record: FitRecord, model: HPL) -> None:
-    """Save the model, and note on what it was fitted; a kill in between leaves a model that no record vouches for."""
+    """Save the model, then the record. After a kill in between, the model has no record and is fitted again."""
     (folder / _FILE).unlink(missing_ok=True)
     model.save(folder / MODEL_FILE)
+    _write(folder, record)
+
+
+def note_report(folder: Path, record: FitRecord, task: PictureTask, verdict: str) -> None:
+    """Store that the report of the model is written."""
+    _write(folder, record._replace(report=_report_hash(folder, task), verdict=verdict))
+
+
+def has_report(folder: Path, record: FitRecord, task: PictureTask) -> bool:
+    """Whether the report in the folder is the one of this model and task, unchanged."""
+    return bool(record.report) and record.report == _report_hash(folder, task)
+
+
+def _report_hash(folder: Path, task: PictureTask) -> str:
+    """A hash of the report, and of the names that it shows and the labels do not depend on."""
+    attributes = task.classes.attributes
+    names = [task.photos.resolve().name, None if attributes is None else attributes.tolist()]
+    seal = hashlib.blake2b(json.dumps(names).encode(), digest_size=16)
+    try:
+        seal.update((folder / REPORT_FILE).read_bytes())
+    except OSError:
+        return ""
+    return seal.hexdigest()
+
+
+def _write(folder: Path, record: FitRecord) -> None:
     with write_whole(folder / _FILE, text=True) as handle:
         json.dump(record._asdict(), handle)
 
 
 def read_fit_record(folder: Path, signature: str) -> FitRecord | None:
-    """What is known about the model in the folder; None where there is none, or one of another signature."""
+    """The record of the model in the folder. None if there is none, or if it is of another task."""
     try:
         content = json.loads((folder / _FILE).read_text(encoding="utf-8"))
-        record = FitRecord(content["signature"], [str(note) for note in content["notes"]])
+        record = FitRecord(
+            content["signature"], [str(note) for note in content["notes"]], content["report"], content["verdict"]
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return record if record.signature == signature and (folder / MODEL_FILE).exists() else None

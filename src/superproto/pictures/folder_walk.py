@@ -1,6 +1,6 @@
-"""READ: the picture files below a folder, in a fixed order, and what was left out with the reason.
+"""READ: list the picture files below a folder in a fixed order, and the files that are left out with the reason.
 
-Links are followed to files inside the folder only. Hidden files and folders are passed over.
+Links are followed only to files inside the folder. Hidden files and folders are ignored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from superproto.pictures.images import name_problem
 
 
 class FoundFile(NamedTuple):
-    """A file that may be a picture: its path below the folder, its size and its time of change."""
+    """A file that may be a picture: its path below the folder, size and modification time."""
 
     path: str
     size: int
@@ -24,14 +24,14 @@ class FoundFile(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """A file or folder that was left out, and why."""
+    """A file or folder that was left out, and the reason."""
 
     path: str
     reason: str
 
 
 def walk_pictures(folder: Path) -> tuple[list[FoundFile], list[Skipped]]:
-    """Candidates and left-out files, each sorted by path; paths have forward slashes."""
+    """Possible pictures, and left-out files. Both are sorted by path; paths have forward slashes."""
     if not folder.is_dir():
         reason = "is not a folder" if folder.exists() else "does not exist"
         raise UserError(f"{folder} {reason}. Give the folder that holds the pictures.")
@@ -41,7 +41,7 @@ def walk_pictures(folder: Path) -> tuple[list[FoundFile], list[Skipped]]:
 
 
 def readable_path(path: str) -> str:
-    """A path that can be written as UTF-8: bytes that are no text show as \\udcXX."""
+    """The path as text for UTF-8. Bytes that are not valid text become \\udcXX."""
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -75,7 +75,7 @@ def _file(entry: os.DirEntry[str], path: str, root: str) -> FoundFile | Skipped:
     except OSError as error:
         return Skipped(path, f"it cannot be read: {error.strerror}")
     if not stat.S_ISREG(status.st_mode):
-        return Skipped(path, "it is not a regular file (a pipe, a socket or a device)")
+        return Skipped(path, "not a regular file (a pipe, a socket or a device)")
     problem = name_problem(Path(entry.name))
     return FoundFile(path, status.st_size, status.st_mtime_ns) if problem is None else Skipped(path, problem)
 
@@ -83,9 +83,9 @@ def _file(entry: os.DirEntry[str], path: str, root: str) -> FoundFile | Skipped:
 def _link_problem(path: str, root: str) -> str | None:
     target = os.path.realpath(path)
     if not os.path.exists(target):
-        return "the link leads nowhere"
+        return "the link is broken"
     if not Path(target).is_relative_to(root):
-        return "the link leaves the folder. Copy the file into it"
+        return "the link leaves the folder. Copy the file into the folder"
     if os.path.isdir(target):
-        return "the link leads to a folder that is read anyway"
+        return "the link leads to a folder inside, which is read anyway"
     return None

@@ -1,4 +1,4 @@
-"""FIT: a folder of pictures and a table of classes to labels: embed, describe, read the folders' names, fit."""
+"""FIT: label a folder of pictures: embed them, describe the classes, read labels from folder names, fit a model."""
 
 from __future__ import annotations
 
@@ -23,21 +23,23 @@ from superproto.samples.chunks import Array
 
 
 class PictureTask(NamedTuple):
-    """Pictures with features, classes with descriptions, and the class of each sorted picture.
+    """Pictures with features, classes with descriptions, and the labels that are given.
 
-    labels : (N,) row of the class, or -1 where the picture is to be labeled; pool : "any" or "new".
+    labels : (N,) row of the class, or -1 where the picture is to be labeled; copied : (N,) whether the label comes
+    from a copy in the folder of a class; pool : "any" or "new".
     """
 
     photos: Path
     embedded: EmbeddedFolder
     classes: DescribedClasses
     labels: Array
+    copied: Array
     pool: str
     warnings: list[str]
 
     @property
     def candidates(self) -> str:
-        """The classes that an unsorted picture may have, in the terms of the estimator."""
+        """The estimator's `candidates`: "all" for the pool "any", "unseen" for "new"."""
         return "all" if self.pool == "any" else "unseen"
 
     @property
@@ -47,7 +49,8 @@ class PictureTask(NamedTuple):
 
 
 class ClassSummary(NamedTuple):
-    """What was found of a class: sorted pictures, labeled ones, their mean doubt, and whether no cluster fits it."""
+    """Result for a class: examples, pictures with this label, their mean uncertainty (`doubt`), and whether its
+    description matches no cluster (`lost`)."""
 
     name: str
     sorted: int
@@ -57,10 +60,10 @@ class ClassSummary(NamedTuple):
 
 
 def label_folder(photos: PathLike, classes: PathLike, *, pool: str = "any", **options: Any) -> tuple[PictureTask, HPL]:
-    """The task of a folder, and the model that labeled its unsorted pictures.
+    """Label the unsorted pictures of a folder. Returns the task and the fitted model.
 
-    `model.transduction_` has the names of classes in the order of `task.embedded.ids`. The options are those of
-    :func:`read_picture_task`.
+    `model.transduction_` has a class name for each picture, in the order of `task.embedded.ids`. The options are those
+    of :func:`read_picture_task`.
     """
     task = read_picture_task(photos, classes, pool=pool, **options)
     return task, fit_picture_task(task)
@@ -75,9 +78,9 @@ def read_picture_task(
     run: PathLike | None = None,
     progress: ReportProgress | None = None,
 ) -> PictureTask:
-    """Embed the pictures, describe the classes, and take the names of folders for labels.
+    """Embed the pictures, describe the classes, and read labels from folder names.
 
-    pool : "any": an unsorted picture may be of every class; "new": of the classes without a folder only.
+    pool : "any": an unsorted picture may belong to any class; "new": only to classes without a folder.
     """
     if pool not in ("any", "new"):
         raise UserError(f"--pool {pool} is not known. Give any or new.")
@@ -87,13 +90,14 @@ def read_picture_task(
     found = label_by_folder(embedded.ids, embedded.contents, described.names.tolist())
     number = {name: row for row, name in enumerate(described.names.tolist())}
     labels = np.array([-1 if label is None else number[label] for label in found.labels])
-    task = PictureTask(Path(photos), embedded, described, labels, pool, [*described.notes, *found.warnings])
+    warnings = [*described.notes, *found.warnings]
+    task = PictureTask(Path(photos), embedded, described, labels, np.array(found.copied, bool), pool, warnings)
     _check(task, opened)
     return task
 
 
 def fit_picture_task(task: PictureTask) -> HPL:
-    """The default model, fitted: `transduction_` has a class name for each picture."""
+    """Fit the default model. Its `transduction_` has a class name for each picture."""
     names = task.classes.names.astype(object)
     y = np.array([None if label < 0 else names[label] for label in task.labels], dtype=object)
     model = HPL(candidates=task.candidates, random_state=0)
@@ -101,19 +105,24 @@ def fit_picture_task(task: PictureTask) -> HPL:
 
 
 def forecast_of(task: PictureTask, model: HPL) -> Forecast | None:
-    """What to expect on classes without a sorted picture; None where there is none, or too few others have some."""
+    """Expected accuracy on classes without examples. None if every class has examples, or too few have any."""
     return None if task.seen.all() or not np.isfinite(model.forecast_.accuracy) else model.forecast_
 
 
 def write_picture_labels(path: PathLike, task: PictureTask, model: HPL) -> int:
-    """The table of labels of the unsorted pictures, in the order of their paths; how many they are."""
-    asked = np.flatnonzero(task.labels < 0)
+    """Write the label of each unsorted picture, in the order of the paths. Returns the number of rows.
+
+    A copy of an example has its label, with probability 1.
+    """
+    asked = np.flatnonzero((task.labels < 0) | task.copied)
     ids = np.array([task.embedded.ids[row] for row in asked], dtype=object)
-    return write_labels(path, model, Features(_rows(task)[asked], ids)).rows
+    names = task.classes.names.tolist()
+    given = np.array([names[label] if label >= 0 else None for label in task.labels[asked].tolist()], dtype=object)
+    return write_labels(path, model, Features(_rows(task)[asked], ids), given=given).rows
 
 
 def summarize_classes(task: PictureTask, model: HPL) -> list[ClassSummary]:
-    """A line for each class, in the order of the table."""
+    """A summary of each class, in the order of the table."""
     asked = task.labels < 0
     lines = []
     for row, name in enumerate(task.classes.names.tolist()):
@@ -125,7 +134,7 @@ def summarize_classes(task: PictureTask, model: HPL) -> list[ClassSummary]:
 
 
 def as_task(task: PictureTask) -> Task:
-    """The same as the record that scoring and reports take; nobody knows the truth of unsorted pictures."""
+    """The task in the form that reports take. The true labels of unsorted pictures are unknown."""
     return Task(
         X=_rows(task),
         y=task.labels,
@@ -145,17 +154,17 @@ def _rows(task: PictureTask) -> Array:
 
 
 def _check(task: PictureTask, encoder: PictureEncoder) -> None:
-    """Say before the fit that there is nothing to label, or nothing to learn from."""
+    """Refuse, before the fit, a task with nothing to label or nothing to learn from."""
     seen, photos = task.seen, task.photos
     if not (task.labels < 0).any():
-        raise UserError(f"Every picture of {photos} is in a folder that is named as a class. Nothing is left to label.")
+        raise UserError(f"Every picture of {photos} is in a folder with the name of a class. Nothing is left to label.")
     if task.pool == "new" and seen.all():
-        raise UserError("Every class has a folder, so that --pool new leaves no class to find. Give --pool any.")
+        raise UserError("Every class has examples, so --pool new leaves no class to choose. Give --pool any.")
     shared = hasattr(encoder, "embed_texts") and task.classes.kind != "attributes"
     if seen.sum() < 2 and not shared:
         listed = ", ".join(repr(name) for name in task.classes.names[:3].tolist())
         raise UserError(
-            f"{int(seen.sum())} of {len(seen)} classes have a folder in {photos}. Sort some pictures of at least two "
-            f"classes into folders named as these (such as {listed}). Only an encoder with a text side "
-            "(open_clip:NAME, hf:NAME) and classes in words need none."
+            f"{int(seen.sum())} of {len(seen)} classes have a folder in {photos}, and at least two are needed. Sort "
+            f"some pictures into folders with the names of their classes (such as {listed}). No example is needed with "
+            "an encoder that embeds texts too (open_clip:NAME, hf:NAME) and classes described in words."
         )

@@ -1,6 +1,6 @@
-"""LOAD: the tensors of a weight file that torch wrote, without torch and without a general unpickler.
+"""LOAD: read the tensors of a weight file of torch, without torch and without a general unpickler.
 
-The file must have a known SHA-256 before a byte of it is parsed. The unpickler knows four names and refuses all others.
+The SHA-256 of the file is checked before anything is parsed. The unpickler allows four names and refuses all others.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STORAGES = {"FloatStorage": np.dtype("<f4"), "LongStorage": np.dtype("<i8")}
 
 
 def checked_bytes(path: Path, sha256: str) -> bytes:
-    """The content of a file whose SHA-256 is the expected one."""
+    """The content of a file, after its SHA-256 was checked."""
     content = existing_file(path).read_bytes()
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:
@@ -33,10 +33,10 @@ def checked_bytes(path: Path, sha256: str) -> bytes:
 
 
 def read_legacy_weights(content: bytes) -> dict[str, Array]:
-    """Name -> array, of a state dictionary in torch's legacy format.
+    """The arrays by name of a state dictionary in torch's legacy format.
 
-    Five pickles (a magic number, a version, the byte order, the tensors, the keys of the storages), then the storages:
-    each a length and its numbers.
+    The file has five pickles: a magic number, a version, the byte order, the tensors, the keys of the storages. Then
+    follow the storages, each a length and its numbers.
     """
     handle = io.BytesIO(content)
     storages: dict[str, Array] = {}
@@ -47,13 +47,15 @@ def read_legacy_weights(content: bytes) -> dict[str, Array]:
         length = int.from_bytes(handle.read(8), "little")
         storage = storages[key]
         if length != len(storage):
-            raise UserError(f"the weight file announces {len(storage)} numbers and has {length}.")
+            raise UserError(
+                f"The weight file declares {len(storage)} numbers and has {length}. Install its package again."
+            )
         storage[:] = np.frombuffer(handle.read(length * storage.itemsize), storage.dtype)
     return {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
 
 
 class _TensorUnpickler(pickle.Unpickler):
-    """Knows ordered dictionaries, tensors and two kinds of storages; every other name is refused."""
+    """Allows ordered dictionaries, tensors and two kinds of storages. Every other name is refused."""
 
     def __init__(self, handle: IO[bytes], storages: dict[str, Array]) -> None:
         super().__init__(handle)
@@ -66,7 +68,7 @@ class _TensorUnpickler(pickle.Unpickler):
             return _strided_tensor
         if module == "torch" and name in _STORAGES:
             return _STORAGES[name]
-        raise UserError(f"the weight file asks for {module}.{name}, which is not allowed.")
+        raise UserError(f"The weight file asks for {module}.{name}, which is not allowed. Do not use this file.")
 
     def persistent_load(self, pid: Any) -> Array:
         _, dtype, key, _, length = pid[:5]
@@ -74,9 +76,9 @@ class _TensorUnpickler(pickle.Unpickler):
 
 
 def _strided_tensor(storage: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], *_: Any) -> Array:
-    """A view of the storage, which is filled later."""
+    """A view of the storage. Its numbers are filled in later."""
     last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides))
     if min((offset, *shape, *strides), default=0) < 0 or last >= len(storage):
-        raise UserError("the weight file has a tensor outside its storage.")
+        raise UserError("The weight file has a tensor outside its storage. Do not use this file.")
     steps = tuple(stride * storage.itemsize for stride in strides)
     return np.lib.stride_tricks.as_strided(storage[offset:], shape, steps)

@@ -1,6 +1,6 @@
-"""LOAD: EfficientNet-Lite as an ONNX graph, built from its weights without torch.
+"""LOAD: build EfficientNet-Lite as an ONNX graph from its weights, without torch.
 
-Batch normalization is folded into the convolutions. The graph ends with the mean over all positions: 1280 features.
+Batch normalization is folded into the convolutions. The graph ends with global average pooling: 1280 features.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OPSET, _IR_VERSION = 13, 8
 
 
 class LiteModel(NamedTuple):
-    """What differs between the sizes: package, SHA-256 of its weights, side of a picture, blocks in each stage."""
+    """A size of the network: package, weight file and its SHA-256, side of a view, blocks in each stage."""
 
     package: str
     file: str
@@ -54,7 +54,7 @@ _STRIDES = (1, 2, 2, 2, 1, 2, 1)
 
 
 def build_lite_network(weights: Mapping[str, Array], model: LiteModel) -> bytes:
-    """The ONNX file: pictures (N, 3, side, side) to features (N, 1280)."""
+    """The content of an ONNX file that maps pictures (N, 3, side, side) to features (N, 1280)."""
     from onnx import TensorProto, helper
 
     graph = _Graph(weights)
@@ -79,7 +79,7 @@ def build_lite_network(weights: Mapping[str, Array], model: LiteModel) -> bytes:
 
 
 class _Graph:
-    """Nodes and constants, collected from the first layer to the last."""
+    """Collects nodes and constants from the first layer to the last."""
 
     def __init__(self, weights: Mapping[str, Array]) -> None:
         self.weights = weights
@@ -89,7 +89,7 @@ class _Graph:
         self._constant("six", np.full((), 6, np.float32))
 
     def block(self, x: str, prefix: str, stride: int) -> str:
-        """An inverted residual: widen, filter each channel, narrow; added to its input where the shapes agree."""
+        """An inverted residual block: expand, depthwise convolution, project. A skip connection where shapes agree."""
         from onnx import helper
 
         widens = f"{prefix}_expand_conv.weight" in self.weights
@@ -104,7 +104,7 @@ class _Graph:
         return f"{prefix}sum"
 
     def convolution(self, x: str, layer: str, norm: str, *, stride: int = 1, clip: bool = True) -> str:
-        """Convolution with the batch norm folded in, padded as TensorFlow does, then ReLU6."""
+        """Convolution with batch normalization folded in and TensorFlow's padding, then ReLU6."""
         from onnx import helper
 
         kernel = self.weights[f"{layer}.weight"].astype(np.float64)

@@ -1,25 +1,26 @@
-"""READ: the folder of a run: which picture has which row of features. A kill at any moment loses one batch at most.
+"""READ: the folder of a run, which stores the features of pictures. A kill at any moment loses one batch at most.
 
-Pictures are known by the hash of their content, so that renamed or moved files keep their features. Features are
-appended to a file of float16 numbers, which is on the disk before the index says so.
+Pictures are identified by the hash of their content, so that renamed or moved files keep their features. Features are
+appended to a file of float16 numbers. They are on the disk before the index refers to them.
 
 The folder (`PHOTOS/.superproto`, or what `--run` names) holds:
 
 `run.db`
     An SQLite database in WAL mode. Written by :class:`RunFolder` while pictures are embedded:
-    `files` (path as bytes, size, changed in ns, content, reason): every file below PHOTOS; `content` is its
+    `files` (path as bytes, size, modification time in ns, content, reason): every file below PHOTOS; `content` is its
     blake2b hash, or NULL with the reason why it is not used.
-    `pictures` (encoder, content, row, fingerprint): the row of a picture in `features-N.f16`, N being the encoder.
-    `encoders` (number, identity, n_features). Other tables are of the page on which labels are reviewed, with
-    `features.npy` and `semantics.npy` beside them: what was fitted, in the order of the model's `transduction_`.
+    `pictures` (encoder, content, row, fingerprint): the row of a picture in `features-N.f16` of encoder N.
+    `encoders` (number, identity, n_features). The other tables belong to the page of `superproto explore`.
 `features-N.f16`
-    Features of all pictures that encoder N ever saw, in the order in which they were computed.
+    Features of all pictures that encoder N embedded, in the order of computation.
+`features.npy`, `semantics.npy`
+    The arrays of the fit, for `superproto explore`. Rows are in the order of the model's `transduction_`.
 `model.safetensors`, `fit.json`
-    The fitted model, and on what it was fitted together with its forecast and its warnings.
+    The fitted model, and the record of its task and its warnings.
 `labels.csv`, `report.html`
-    What the user reads. `--output` names a second place for the labels.
+    The results. `--output` names a second file for the labels.
 `lock`
-    Held by the process that embeds pictures.
+    Locked by the process that uses the folder.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ CREATE TABLE IF NOT EXISTS encoders (number INTEGER PRIMARY KEY, identity TEXT U
 
 
 class KnownFile(NamedTuple):
-    """What an earlier run found out about a file: its content's hash, or the reason why it is not used."""
+    """What an earlier run stored about a file: its content's hash, or the reason why it is not used."""
 
     content: str | None
     reason: str | None
@@ -60,6 +61,7 @@ class RunFolder:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            _check_content(folder)
             self._locked = lock_folder(folder)
             self._database = sqlite3.connect(folder / "run.db", isolation_level=None, timeout=30)
             self._database.execute("PRAGMA journal_mode=WAL")
@@ -77,12 +79,12 @@ class RunFolder:
         self._drop_lost_rows()
 
     def close(self) -> None:
-        """Release the index."""
+        """Close the index and release the lock."""
         self._database.close()
         self._locked.close()
 
     def known_files(self, found: Sequence[FoundFile]) -> dict[str, KnownFile]:
-        """What is known about files whose size and time of change are as they were."""
+        """What is stored about files whose size and modification time have not changed."""
         rows = self._database.execute("SELECT path, size, changed, content, reason FROM files")
         known = {os.fsdecode(path): (size, changed, KnownFile(*rest)) for path, size, changed, *rest in rows}
         return {
@@ -92,7 +94,7 @@ class RunFolder:
         }
 
     def fingerprints(self) -> dict[str, int]:
-        """Content -> fingerprint of the pictures that have features."""
+        """The fingerprints of all pictures that have features, by content."""
         rows = self._database.execute("SELECT content, fingerprint FROM pictures WHERE encoder = ?", (self._encoder,))
         return {content: int(fingerprint, 16) for content, fingerprint in rows}
 
@@ -111,7 +113,7 @@ class RunFolder:
         self._database.execute("COMMIT")
 
     def note_files(self, files: Sequence[tuple[FoundFile, str | None, str | None]]) -> None:
-        """Remember the content of files, or why they are not used."""
+        """Store the content hash of files, or the reason why they are not used."""
         self._database.execute("BEGIN IMMEDIATE")
         self._database.executemany(
             "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)",
@@ -140,13 +142,22 @@ class RunFolder:
         return 0 if last is None else last + 1
 
     def _drop_lost_rows(self) -> None:
-        """Forget rows beyond the end of the file, which a power failure or a person may have shortened."""
+        """Delete rows beyond the end of the file, which may have been truncated by a power failure or a person."""
         there = self._store.stat().st_size // (2 * self.n_features) if self._store.exists() else 0
         self._database.execute("DELETE FROM pictures WHERE encoder = ? AND row >= ?", (self._encoder, there))
 
 
+def _check_content(folder: Path) -> None:
+    """Refuse a folder with other files, such as pictures."""
+    names = {entry.name for entry in os.scandir(folder)}
+    if names and not names & {"run.db", "lock"}:
+        raise UserError(
+            f"{folder} has other files ({min(names)}), and a run needs a folder of its own. Give --run a new folder."
+        )
+
+
 def lock_folder(folder: Path) -> IO[str]:
-    """Hold the folder of a run until the handle is closed: two runs at a time would write the same rows."""
+    """Lock the folder of a run until the handle is closed. Two runs at a time would write the same rows."""
     locked = (folder / "lock").open("w")
     try:
         import fcntl

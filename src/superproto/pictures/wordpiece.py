@@ -1,7 +1,7 @@
-"""READ: texts as the numbers that BERT's uncased vocabulary gives to their pieces, equal to the reference tokenizer.
+"""READ: WordPiece token ids of BERT's uncased vocabulary, equal to the reference tokenizer.
 
-`vocab.txt` is the vocabulary of BERT (uncased) by the authors of BERT, Apache License 2.0. Marks and signs that newer
-versions of Unicode added may be divided differently than by the reference.
+`vocab.txt` is the vocabulary of BERT (uncased) by the authors of BERT, Apache License 2.0. Characters that newer
+versions of Unicode added may be split differently than by the reference.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _IDEOGRAPHS = (
 
 
 def tokenize(text: str, longest: int = 256) -> list[int]:
-    """Numbers of the pieces, between the marks for start and end; at most `longest` in all."""
+    """Token ids, between those for start and end. At most `longest` in total."""
     numbers: list[int] = []
     vocabulary = _vocabulary()
     for part in _SPECIAL.split(text):
@@ -47,10 +47,10 @@ def _vocabulary() -> dict[str, int]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Lower-case words without accents; each punctuation mark and ideograph is a word."""
+    """Lower-case words without accents. Each punctuation mark and ideograph is a word."""
     kept = "".join(_cleaned(letter) for letter in text)
     plain = "".join(letter for letter in unicodedata.normalize("NFD", kept) if unicodedata.category(letter) != "Mn")
-    # Letter by letter: the reference knows no rule for a sigma at the end of a word.
+    # Letter by letter: the reference has no rule for a final sigma.
     for chunk in "".join(letter.lower() for letter in plain).split():
         word = ""
         for letter in chunk:
@@ -81,7 +81,7 @@ def _is_punctuation(letter: str) -> bool:
 
 
 def _pieces(word: str, vocabulary: dict[str, int]) -> list[int]:
-    """The longest known beginnings, one after the other; a word that cannot be divided so is unknown."""
+    """Ids of the longest known prefixes, one after the other. A word that cannot be split in this way is unknown."""
     if len(word) > _LONGEST_WORD:
         return [_UNKNOWN]
     found, start = [], 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
 from superproto.errors import UserError
 from superproto.experiments.records import Entry
 from superproto.experiments.speed.fit_parts import PARTS
@@ -129,6 +131,25 @@ def pictures_block(entries: Entries) -> str:
     return "\n".join(lines)
 
 
+def descriptions_block(entries: Entries) -> str:
+    """The accuracy of labels with each kind of class description, and the forecast beside it."""
+    entry = entries.get("picture-descriptions")
+    if entry is None:
+        return NOT_YET
+    sizes, means = entry["sizes"], entry["ratios"]
+    rows = [
+        [kind, *(f"{100 * value:.0f} %" for value in (np.mean(found), min(found), max(found)))]
+        for kind, found in entry["draws"].items()
+    ]
+    table = Table(["description of a bird", "mean accuracy", "lowest", "highest"], rows).to_markdown()
+    return (
+        f"{sizes['draws']} draws of {sizes['unseen']} kinds of birds without examples and {sizes['seen']} with "
+        f"{sizes['labeled'] // sizes['seen']} pictures each (`--pool new`, per-class accuracy on those without "
+        f"examples, chance {100 * means['chance']:.0f} %):\n\n{table}\n\n"
+        f"With all attributes, the mean forecast was {100 * means['forecast']:.0f} %."
+    )
+
+
 def bounds_block(entries: Entries) -> str:
     """Every bound that a study checks, and whether it was kept."""
     rows = [
@@ -175,6 +196,7 @@ SPEED_BLOCKS: dict[str, Callable[[Entries], str]] = {
     "speed-growth": growth_block,
     "speed-large": large_block,
     "speed-pictures": pictures_block,
+    "pictures-descriptions": descriptions_block,
     "speed-bounds": bounds_block,
 }
 _BROKEN_DOWN = {"breakdown": "CUB's size", "large": "ImageNet's size"}

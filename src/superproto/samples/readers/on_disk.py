@@ -176,6 +176,11 @@ def open_rows(path: str | os.PathLike[str]) -> ChunkedRows:
     if not os.path.exists(place):
         raise UserError(f"{path} does not exist. Check the path.")
     suffix = ".parquet" if place.is_dir() and place.suffix.lower() not in _OPENERS else place.suffix.lower()
+    if suffix == ".npz":
+        raise UserError(
+            f"{path} is read whole, and chunks are needed here. Make a pack of it (superproto pack --features {path} "
+            "--labels LABELS.csv --classes CLASSES.csv -o PACK.npz), or save its features as .npy."
+        )
     if suffix not in _OPENERS:
         raise UserError(f"{path} ends in '{suffix}'. Give a .npy, .zarr, .h5 or .parquet of features.")
     try:
