@@ -17,7 +17,7 @@ from superproto.datasets import make_task
 from superproto.reporting.charts import bar_chart
 from superproto.samples.readers.dask import connect
 
-task = make_task(n_seen=20, n_unseen=5, n_features=64, samples_per_class=800, separation=1.0, attribute_noise=0.3)
+task = make_task(n_seen=20, n_unseen=5, n_features=64, samples_per_class=400, separation=1.0, attribute_noise=0.3)
 print(task)
 
 # %%
@@ -25,7 +25,7 @@ print(task)
 #
 # `persist()` hands the chunks out once. A fit then sends small arrays to the workers, and gets sums back.
 with connect(n_workers=2) as client:
-    X = array.from_array(task.X, chunks=(2_000, 64)).persist()
+    X = array.from_array(task.X, chunks=(1_000, 64)).persist()
     on_cluster = HPL().fit(X, task.y, semantics=task.semantics)
     chunks = {worker: len(keys) for worker, keys in client.has_what().items()}
 print(f"{X.npartitions} chunks of rows, {on_cluster.n_iter_} iterations.")

@@ -1,14 +1,23 @@
-"""From a folder of pictures to labels in Python: 12 kinds of drawings with examples, 4 kinds that are only described.
+"""From a folder of pictures to labels
 
-Run it anywhere: python label_pictures.py (needs pip install "superproto[pictures]"; no network, about half a minute).
+Twelve kinds of drawings have examples, and four kinds are only described. This needs `pip install "superproto[pictures]"`
+and no network.
 """
 
+# %%
+# ## The folders
+#
+# There are ten drawings of each kind, sorted into folders by kind. Drawings of the four kinds without an example are
+# together in the folder `unsorted`. With photos of your own this step is not needed.
 import csv
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw
+
+from superproto.reporting.charts import Picture, picture_grid
+from superproto.reporting.charts.pictures import thumbnail
 
 COLORS = {"red": (200, 40, 40), "green": (40, 160, 60), "blue": (40, 70, 200), "yellow": (220, 200, 50)}
 KINDS = [" ".join(traits) for traits in product(COLORS, ("disc", "square"), ("plain", "striped"))]
@@ -44,8 +53,12 @@ def draw_folder(photos):
 
 
 draw_folder(Path("drawings"))
+print(*Path("kinds.csv").read_text().splitlines()[:4], "...", sep="\n")
 
-# -- the ten lines -----------------------------------------------------------------------------------------------------
+# %%
+# ## Ten lines
+#
+# The encoder runs on the processor. `doubt_` says which labels a person should look at first.
 from superproto import HPL
 from superproto.pictures import describe_classes, embed_folder
 
@@ -54,10 +67,26 @@ drawings = embed_folder("drawings")
 folders = [path.split("/")[0] for path in drawings.ids]
 y = [folder if folder in kinds.names else None for folder in folders]
 model = HPL().fit(drawings.features, y, semantics=kinds.semantics, class_names=kinds.names)
-for row in np.argsort(-model.doubt_)[:5]:  # the most doubtful ones, which a person should look at
-    print(f"{drawings.ids[row]}: {model.transduction_[row]} (doubt {model.doubt_[row]:.0%})")
-# ----------------------------------------------------------------------------------------------------------------------
+for row in np.argsort(-model.doubt_)[:5]:
+    print(f"{drawings.ids[row]}: {model.transduction_[row]} (uncertainty {model.doubt_[row]:.0%})")
 
-asked = [(Path(path).name, label) for path, label, given in zip(drawings.ids, model.transduction_, y) if given is None]
-right = np.mean([name.startswith(label.replace(" ", "-") + "_") for name, label in asked])
-print(f"{right:.0%} of {len(asked)} drawings of kinds without an example are labeled right.")
+# %%
+# ## The labels
+#
+# Drawings of the kinds without an example, by the label that they got. The true kind is in the names of the files.
+unsorted = [row for row, given in enumerate(y) if given is None]
+label = {row: model.transduction_[row] for row in unsorted}
+right = {row: Path(drawings.ids[row]).name.startswith(label[row].replace(" ", "-") + "_") for row in unsorted}
+print(f"{np.mean(list(right.values())):.0%} of {len(right)} drawings of kinds without an example are labeled right.")
+picture_grid(
+    [
+        [
+            Picture(thumbnail(Path("drawings") / drawings.ids[row]), wrong=not right[row])
+            for row in [row for row in unsorted if label[row] == kind][:8]
+        ]
+        for kind in WITHOUT_EXAMPLE
+    ],
+    WITHOUT_EXAMPLE,
+    size=64,
+    says="Drawings by label",
+)
