@@ -25,7 +25,11 @@ ORDER = (
     "digits_never_shown", "own_csv", "label_pictures", "class_names_only", "which_labels_to_check", "few_labels",
     "generalized", "compare_methods", "watch_a_fit", "super_prototypes", "million_rows", "dask_cluster", "save_and_share",
 )  # fmt: skip
-_INTRODUCTION = """# Gallery
+_INTRODUCTION = """---
+hide: [toc]
+---
+
+# Gallery
 
 Each example is a script of at most a minute. It ran when this site was built: every number and every figure is its
 output. The scripts are in the percent format, so Jupyter and VS Code show the figures as well.
@@ -57,10 +61,11 @@ def on_files(files: Any, config: Any) -> Any:
             _log.warning("gallery: %s", error)
             results = []
         made[f"gallery/{path.stem}.md"] = page_of(path, results)
-        drawn = next((figure for result in results for figure in result["figures"] if figure.startswith("<svg")), None)
+        # The figure with the most to see.
+        drawn = max((f for result in results for f in result["figures"] if f.startswith("<svg")), key=len, default="")
         for theme in ("light", "dark") if drawn else ():
             made[f"gallery/images/{path.stem}-{theme}.svg"] = thumbnail(drawn, theme)
-        cards.append(card_of(path, drawn is not None))
+        cards.append(card_of(path, bool(drawn)))
     made["gallery/index.md"] = "\n".join([_INTRODUCTION, '<div class="gallery-cards"></div>', "", *cards, ""])
     for name, content in made.items():
         files.append(File.generated(config, name, content=content))

@@ -17,10 +17,22 @@ from superproto.datasets import make_task
 from superproto.evaluation.evaluate import difference, evaluate
 from superproto.reporting.charts import bar_chart, percent
 
-task = make_task(n_seen=24, n_unseen=8, samples_per_class=30, separation=0.6, attribute_noise=0.3)
+task = make_task(
+    n_seen=24,
+    n_unseen=8,
+    samples_per_class=30,
+    separation=0.6,
+    attribute_noise=0.3,
+)
 for fold in task.folds(3):
     print(fold)
-tuned = tune(task, "eszsl", {"gamma": [0.01, 1.0, 100.0], "lam": [0.01, 1.0, 100.0]}, n_trials=9, search="grid")
+tuned = tune(
+    task,
+    "eszsl",
+    {"gamma": [0.01, 1.0, 100.0], "lam": [0.01, 1.0, 100.0]},
+    n_trials=9,
+    search="grid",
+)
 print(tuned.reason, tuned.params)
 
 # %%
@@ -34,7 +46,9 @@ names = ["hpl", "kmeans", "transclip", "label-spreading", "eszsl", "prototypes"]
 runs = {name: evaluate(task, name, params.get(name)) for name in names}
 for name, run in runs.items():
     low, high = run.scores["interval"]
-    print(f"{name:16} {run.scores['per_class_accuracy']:.1%}  ({low:.1%} to {high:.1%})")
+    print(
+        f"{name:16} {run.scores['per_class_accuracy']:.1%}  ({low:.1%} to {high:.1%})"
+    )
 
 # %%
 # ## Is a difference real?
@@ -45,7 +59,9 @@ hovers = []
 for name in names[1:]:
     found = difference(runs[name], runs["hpl"])
     told = "clear" if found.low > 0 or found.high < 0 else "not clear"
-    hovers.append(f"hpl − {name}: {found.difference:+.1%} ({found.low:+.1%} to {found.high:+.1%}), {told}")
+    hovers.append(
+        f"hpl − {name}: {found.difference:+.1%} ({found.low:+.1%} to {found.high:+.1%}), {told}"
+    )
     print(hovers[-1])
 bar_chart(
     names,
@@ -63,5 +79,8 @@ bar_chart(
 # The intervals above hold for these classes. One synthetic task says little about yours: repeat the comparison on folds of
 # your own seen classes. Each line has the mean over three folds.
 for name in names:
-    scores = [evaluate(fold, name, params.get(name)).scores["per_class_accuracy"] for fold in task.folds(3)]
+    scores = [
+        evaluate(fold, name, params.get(name)).scores["per_class_accuracy"]
+        for fold in task.folds(3)
+    ]
     print(f"{name:16} {np.mean(scores):.1%} ± {np.std(scores):.1%}")

@@ -17,7 +17,14 @@ from superproto.datasets import make_task
 from superproto.reporting.charts import bar_chart
 from superproto.samples.readers.dask import connect
 
-task = make_task(n_seen=20, n_unseen=5, n_features=64, samples_per_class=400, separation=1.0, attribute_noise=0.3)
+task = make_task(
+    n_seen=20,
+    n_unseen=5,
+    n_features=64,
+    samples_per_class=400,
+    separation=1.0,
+    attribute_noise=0.3,
+)
 print(task)
 
 # %%

@@ -13,7 +13,14 @@ import numpy as np
 
 from superproto import HPL
 from superproto.datasets import digits
-from superproto.reporting.charts import Picture, Series, bar_chart, line_chart, picture_grid
+from superproto.reporting.charts import (
+    Picture,
+    Series,
+    bar_chart,
+    line_chart,
+    percent,
+    picture_grid,
+)
 
 task = digits(unseen=(3, 6, 7))
 print(task)
@@ -23,10 +30,14 @@ print(task)
 #
 # One call learns from the labeled pictures and labels the others. The callback keeps what each iteration found.
 iterations = []
-model = HPL(callback=iterations.append).fit(task.X, task.y, semantics=task.semantics)
+model = HPL(callback=iterations.append).fit(
+    task.X, task.y, semantics=task.semantics
+)
 asked = task.asked
 right = model.transduction_[asked] == task.truth[asked]
-print(f"{right.mean():.1%} of {asked.sum()} pictures of digits that were never shown got the right label.")
+print(
+    f"{right.mean():.1%} of {asked.sum()} pictures of digits that were never shown got the right label."
+)
 
 # %%
 # ## The objective decreases
@@ -34,7 +45,12 @@ print(f"{right.mean():.1%} of {asked.sum()} pictures of digits that were never s
 # A fit alternates between assigning pictures to classes and updating the prototypes of the classes. Each step minimizes
 # the same objective exactly, so the objective never increases.
 steps = np.arange(1, len(model.objective_) + 1)
-line_chart([Series("objective", steps, model.objective_)], "iteration", "objective", says="Objective by iteration")
+line_chart(
+    [Series("objective", steps, model.objective_)],
+    "iteration",
+    "objective",
+    says="Objective by iteration",
+)
 
 # %%
 # ## The digits take shape
@@ -42,8 +58,6 @@ line_chart([Series("objective", steps, model.objective_)], "iteration", "objecti
 # The mean of all pictures that have the same label, after some of the iterations. The first label comes from the
 # description alone.
 shown = sorted({0, 1, 2, len(iterations) - 1})
-
-
 pool = task.X[asked]
 
 
@@ -53,7 +67,10 @@ def mean_picture(digit, iteration):
 
 
 picture_grid(
-    [[mean_picture(digit, iteration) for iteration in shown] for digit in (3, 6, 7)],
+    [
+        [mean_picture(digit, iteration) for iteration in shown]
+        for digit in (3, 6, 7)
+    ],
     ["labeled 3", "labeled 6", "labeled 7"],
     [f"iteration {iteration + 1}" for iteration in shown],
     size=90,
@@ -72,4 +89,11 @@ for unseen in choices:
     found = HPL().fit(other.X, other.y, semantics=other.semantics).transduction_
     accuracy.append(float((found == other.truth)[other.asked].mean()))
 print(f"The mean over these four choices is {np.mean(accuracy):.1%}.")
-bar_chart([f"{choice} hidden" for choice in choices], [accuracy], "accuracy", says="Accuracy by choice", limits=(0, 1))
+bar_chart(
+    [f"{choice} hidden" for choice in choices],
+    [accuracy],
+    "accuracy",
+    says="Accuracy by choice",
+    limits=(0, 1),
+    text=percent,
+)

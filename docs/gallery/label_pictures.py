@@ -19,21 +19,51 @@ from PIL import Image, ImageDraw
 from superproto.reporting.charts import Picture, picture_grid
 from superproto.reporting.charts.pictures import thumbnail
 
-COLORS = {"red": (200, 40, 40), "green": (40, 160, 60), "blue": (40, 70, 200), "yellow": (220, 200, 50)}
-KINDS = [" ".join(traits) for traits in product(COLORS, ("disc", "square"), ("plain", "striped"))]
-WITHOUT_EXAMPLE = ("red disc striped", "green square plain", "blue disc plain", "yellow square striped")
+COLORS = {
+    "red": (200, 40, 40),
+    "green": (40, 160, 60),
+    "blue": (40, 70, 200),
+    "yellow": (220, 200, 50),
+}
+KINDS = [
+    " ".join(traits)
+    for traits in product(COLORS, ("disc", "square"), ("plain", "striped"))
+]
+WITHOUT_EXAMPLE = (
+    "red disc striped",
+    "green square plain",
+    "blue disc plain",
+    "yellow square striped",
+)
 
 
 def draw(kind, generator):
     """A shape of a random size at a random place, on gray paper."""
     color, shape, texture = kind.split()
-    picture = Image.new("RGB", (96, 96), (int(generator.integers(90, 170)),) * 3)
-    pen, r, (x, y) = ImageDraw.Draw(picture), int(generator.integers(22, 34)), generator.integers(38, 58, 2).tolist()
-    fill = tuple(int(level) for level in np.clip(COLORS[color] + generator.integers(-15, 16, 3), 0, 255))
-    (pen.ellipse if shape == "disc" else pen.rectangle)((x - r, y - r, x + r, y + r), fill=fill)
+    picture = Image.new(
+        "RGB", (96, 96), (int(generator.integers(90, 170)),) * 3
+    )
+    pen, r, (x, y) = (
+        ImageDraw.Draw(picture),
+        int(generator.integers(22, 34)),
+        generator.integers(38, 58, 2).tolist(),
+    )
+    fill = tuple(
+        int(level)
+        for level in np.clip(
+            COLORS[color] + generator.integers(-15, 16, 3), 0, 255
+        )
+    )
+    (pen.ellipse if shape == "disc" else pen.rectangle)(
+        (x - r, y - r, x + r, y + r), fill=fill
+    )
     if texture == "striped":
         for offset in range(-r, r, 8):
-            pen.line((x - r, y + offset, x + r, y + offset), fill=(20, 20, 20), width=3)
+            pen.line(
+                (x - r, y + offset, x + r, y + offset),
+                fill=(20, 20, 20),
+                width=3,
+            )
     return picture
 
 
@@ -44,11 +74,19 @@ def draw_folder(photos):
         folder = photos / ("unsorted" if kind in WITHOUT_EXAMPLE else kind)
         folder.mkdir(parents=True, exist_ok=True)
         for number in range(10):
-            draw(kind, generator).save(folder / f"{kind.replace(' ', '-')}_{number}.jpg")
+            draw(kind, generator).save(
+                folder / f"{kind.replace(' ', '-')}_{number}.jpg"
+            )
     with open("kinds.csv", "w", newline="") as handle:
         traits = (*COLORS, "square", "striped")
         csv.writer(handle).writerows(
-            [["name", *traits], *([kind, *(int(trait in kind) for trait in traits)] for kind in KINDS)]
+            [
+                ["name", *traits],
+                *(
+                    [kind, *(int(trait in kind) for trait in traits)]
+                    for kind in KINDS
+                ),
+            ]
         )
 
 
@@ -66,9 +104,13 @@ kinds = describe_classes("kinds.csv")
 drawings = embed_folder("drawings")
 folders = [path.split("/")[0] for path in drawings.ids]
 y = [folder if folder in kinds.names else None for folder in folders]
-model = HPL().fit(drawings.features, y, semantics=kinds.semantics, class_names=kinds.names)
+model = HPL().fit(
+    drawings.features, y, semantics=kinds.semantics, class_names=kinds.names
+)
 for row in np.argsort(-model.doubt_)[:5]:
-    print(f"{drawings.ids[row]}: {model.transduction_[row]} (uncertainty {model.doubt_[row]:.0%})")
+    print(
+        f"{drawings.ids[row]}: {model.transduction_[row]} (uncertainty {model.doubt_[row]:.0%})"
+    )
 
 # %%
 # ## The labels
@@ -76,12 +118,22 @@ for row in np.argsort(-model.doubt_)[:5]:
 # Drawings of the kinds without an example, by the label that they got. The true kind is in the names of the files.
 unsorted = [row for row, given in enumerate(y) if given is None]
 label = {row: model.transduction_[row] for row in unsorted}
-right = {row: Path(drawings.ids[row]).name.startswith(label[row].replace(" ", "-") + "_") for row in unsorted}
-print(f"{np.mean(list(right.values())):.0%} of {len(right)} drawings of kinds without an example are labeled right.")
+right = {
+    row: Path(drawings.ids[row]).name.startswith(
+        label[row].replace(" ", "-") + "_"
+    )
+    for row in unsorted
+}
+print(
+    f"{np.mean(list(right.values())):.0%} of {len(right)} drawings of kinds without an example are labeled right."
+)
 picture_grid(
     [
         [
-            Picture(thumbnail(Path("drawings") / drawings.ids[row]), wrong=not right[row])
+            Picture(
+                thumbnail(Path("drawings") / drawings.ids[row]),
+                wrong=not right[row],
+            )
             for row in [row for row in unsorted if label[row] == kind][:8]
         ]
         for kind in WITHOUT_EXAMPLE

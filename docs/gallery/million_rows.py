@@ -18,17 +18,37 @@ import numpy as np
 from superproto import HPL
 from superproto.reporting.charts import bar_chart
 
-n_rows, n_features, n_classes, n_unseen, n_labeled = 1_000_000, 64, 25, 5, 20_000
+n_rows, n_features, n_classes, n_unseen, n_labeled = (
+    1_000_000,
+    64,
+    25,
+    5,
+    20_000,
+)
 rng = np.random.default_rng(0)
 descriptions = rng.normal(size=(n_classes, 16)).astype(np.float32)
-centers = 1.5 * descriptions @ rng.normal(size=(16, n_features)).astype(np.float32) / 4
-X = np.lib.format.open_memmap("features.npy", "w+", np.float32, (n_rows, n_features))
+centers = (
+    1.5
+    * descriptions
+    @ rng.normal(size=(16, n_features)).astype(np.float32)
+    / 4
+)
+X = np.lib.format.open_memmap(
+    "features.npy", "w+", np.float32, (n_rows, n_features)
+)
 # The first rows have labels and seen classes, the others are the pool of unseen ones.
 n_seen = n_classes - n_unseen
-truth = np.concatenate([np.arange(n_labeled) % n_seen, n_seen + rng.integers(n_unseen, size=n_rows - n_labeled)])
+truth = np.concatenate(
+    [
+        np.arange(n_labeled) % n_seen,
+        n_seen + rng.integers(n_unseen, size=n_rows - n_labeled),
+    ]
+)
 for start in range(0, n_rows, 100_000):
     part = truth[start : start + 100_000]
-    X[start : start + 100_000] = centers[part] + rng.standard_normal((len(part), n_features), np.float32)
+    X[start : start + 100_000] = centers[part] + rng.standard_normal(
+        (len(part), n_features), np.float32
+    )
 X.flush()
 del X
 y = np.where(np.arange(n_rows) < n_labeled, truth, -1)
@@ -49,13 +69,20 @@ def measured(function, *arguments, **named):
     tracemalloc.start()
     start = perf_counter()
     result = function(*arguments, **named)
-    seconds, peak = perf_counter() - start, tracemalloc.get_traced_memory()[1] / 2**20
+    seconds, peak = (
+        perf_counter() - start,
+        tracemalloc.get_traced_memory()[1] / 2**20,
+    )
     tracemalloc.stop()
     return result, seconds, peak
 
 
-model, fit_seconds, peak = measured(HPL().fit, mapped[:part], y[:part], semantics=descriptions)
-print(f"Fit with {part:,} rows: {fit_seconds:.0f} seconds, {model.n_iter_} iterations, {peak:.0f} MiB of memory.")
+model, fit_seconds, peak = measured(
+    HPL().fit, mapped[:part], y[:part], semantics=descriptions
+)
+print(
+    f"Fit with {part:,} rows: {fit_seconds:.0f} seconds, {model.n_iter_} iterations, {peak:.0f} MiB of memory."
+)
 
 # %%
 # ## Label all rows
@@ -63,8 +90,12 @@ print(f"Fit with {part:,} rows: {fit_seconds:.0f} seconds, {model.n_iter_} itera
 # `predict` reads the file in chunks as well. For far more rows, `superproto predict --parts` writes the labels in parts and
 # goes on after a stop.
 labels, label_seconds, peak = measured(model.predict, "features.npy")
-print(f"{n_rows:,} labels: {label_seconds:.1f} seconds, {peak:.0f} MiB of memory.")
-print(f"{(labels == truth)[y == -1].mean():.1%} of the labels of unlabeled rows are right.")
+print(
+    f"{n_rows:,} labels: {label_seconds:.1f} seconds, {peak:.0f} MiB of memory."
+)
+print(
+    f"{(labels == truth)[y == -1].mean():.1%} of the labels of unlabeled rows are right."
+)
 
 # %%
 # ## Where the time goes
@@ -74,5 +105,6 @@ bar_chart(
     [f"fit with {part:,} rows", f"label {n_rows:,} rows"],
     [[fit_seconds, label_seconds]],
     "seconds",
+    text="{:.1f}".format,
     says="Seconds of each step",
 )

@@ -13,14 +13,31 @@ from sklearn.manifold import TSNE
 
 from superproto import HPL
 from superproto.datasets import make_task
-from superproto.reporting.charts import Series, line_chart, percent, scatter_chart
+from superproto.reporting.charts import (
+    Series,
+    line_chart,
+    percent,
+    scatter_chart,
+)
 
-task = make_task(n_seen=30, n_unseen=8, samples_per_class=60, separation=0.6, attribute_noise=0.3)
+task = make_task(
+    n_seen=30,
+    n_unseen=8,
+    samples_per_class=60,
+    separation=0.6,
+    attribute_noise=0.3,
+)
 model = HPL().fit(task.X, task.y, semantics=task.semantics)
 asked = task.asked
-doubt, label, truth = model.doubt_[asked], model.transduction_[asked], task.truth[asked]
+doubt, label, truth = (
+    model.doubt_[asked],
+    model.transduction_[asked],
+    task.truth[asked],
+)
 wrong = label != truth
-print(f"{wrong.mean():.1%} of {len(wrong)} labels are wrong. The mean uncertainty is {doubt.mean():.1%}.")
+print(
+    f"{wrong.mean():.1%} of {len(wrong)} labels are wrong. The mean uncertainty is {doubt.mean():.1%}."
+)
 
 # %%
 # ## Check the most uncertain labels first
@@ -30,7 +47,9 @@ print(f"{wrong.mean():.1%} of {len(wrong)} labels are wrong. The mean uncertaint
 order = np.argsort(-doubt)
 checked = np.arange(1, len(order) + 1) / len(order)
 found = np.cumsum(wrong[order]) / wrong.sum()
-print(f"Checking one fifth of the labels finds {found[len(order) // 5]:.1%} of the errors.")
+print(
+    f"Checking one fifth of the labels finds {found[len(order) // 5]:.1%} of the errors."
+)
 line_chart(
     [
         Series("by uncertainty", checked, found, marked=False),
@@ -55,7 +74,9 @@ mean_certainty = [certainty[group == g].mean() for g in range(8)]
 share_right = [1 - wrong[group == g].mean() for g in range(8)]
 line_chart(
     [
-        Series("labels in eight groups of equal size", mean_certainty, share_right),
+        Series(
+            "labels in eight groups of equal size", mean_certainty, share_right
+        ),
         Series("perfect", [0, 1], [0, 1], marked=False, dashed=True),
     ],
     "mean certainty",
@@ -80,7 +101,10 @@ scatter_chart(
     group.tolist(),
     [f"labeled {task.class_names[c]}" for c in classes],
     hollow=hollow.tolist(),
-    hovers=[f"{task.class_names[a]} (uncertainty {b:.0%}), in truth {task.class_names[c]}" for a, b, c in zip(label, doubt, truth)],
+    hovers=[
+        f"{task.class_names[a]} (uncertainty {b:.0%}), in truth {task.class_names[c]}"
+        for a, b, c in zip(label, doubt, truth)
+    ],
     width=720,
     height=520,
     says="Map of the pool; hollow points are uncertain",
