@@ -42,7 +42,8 @@ def on_config(config: Any) -> Any:
     config.extra_css.append("gallery/gallery.css")
     for entry in config.nav or []:
         if isinstance(entry, dict) and "gallery/index.md" in entry.values():
-            entry.update(dict.fromkeys(entry, ["gallery/index.md", *(f"gallery/{path.stem}.md" for path in scripts())]))
+            pages = ["gallery/index.md", *(f"gallery/{path.stem}.md" for path in scripts())]
+            entry.update({title: pages for title in entry})
     return config
 
 

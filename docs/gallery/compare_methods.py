@@ -18,11 +18,7 @@ from superproto.evaluation.evaluate import difference, evaluate
 from superproto.reporting.charts import bar_chart, percent
 
 task = make_task(
-    n_seen=24,
-    n_unseen=8,
-    samples_per_class=30,
-    separation=0.6,
-    attribute_noise=0.3,
+    n_seen=24, n_unseen=8, samples_per_class=30, separation=0.6, attribute_noise=0.3
 )
 for fold in task.folds(3):
     print(fold)
@@ -60,7 +56,8 @@ for name in names[1:]:
     found = difference(runs[name], runs["hpl"])
     told = "clear" if found.low > 0 or found.high < 0 else "not clear"
     hovers.append(
-        f"hpl − {name}: {found.difference:+.1%} ({found.low:+.1%} to {found.high:+.1%}), {told}"
+        f"hpl − {name}: {found.difference:+.1%} ({found.low:+.1%} to "
+        f"{found.high:+.1%}), {told}"
     )
     print(hovers[-1])
 bar_chart(

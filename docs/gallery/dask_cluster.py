@@ -9,7 +9,6 @@ a cluster of two workers in its own process; with an address, the code is the sa
 #
 # `connect()` starts local workers, which need no network. For a real cluster, write `connect("tcp://scheduler:8786")`.
 # The workers need superproto installed.
-import numpy as np
 from dask import array
 
 from superproto import HPL

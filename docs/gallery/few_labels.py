@@ -8,7 +8,7 @@ clusters. This example compares its choice with random samples.
 # ## A fit that goes wrong
 #
 # The descriptions of 0, 1 and 2 mislead: clusters of pictures get the name of another digit. The model finds the clusters
-# but not their names, and nothing in the data tells it so. Look at the uncertainty: it is far too low.
+# but not their names, and nothing in the data tells it so. The mean uncertainty is far below the share of wrong labels.
 import numpy as np
 
 from superproto import HPL
@@ -21,7 +21,8 @@ pool = np.flatnonzero(task.asked)
 start = HPL().fit(task.X, task.y, semantics=task.semantics)
 without_help = per_class_accuracy(task.truth[pool], start.transduction_[pool])
 print(
-    f"Accuracy without help: {without_help:.1%}. Mean uncertainty: {start.doubt_[pool].mean():.1%}."
+    f"Accuracy without help: {without_help:.1%}. Mean uncertainty: "
+    f"{start.doubt_[pool].mean():.1%}."
 )
 _, counts = confusion(task.truth[pool], start.transduction_[pool])
 heat_map(
@@ -57,16 +58,14 @@ chosen = [accuracy_with(task, start.most_informative(n)) for n in numbers]
 rng = np.random.default_rng(0)
 random = np.array(
     [
-        [
-            accuracy_with(task, rng.choice(pool, n, replace=False))
-            for n in numbers
-        ]
+        [accuracy_with(task, rng.choice(pool, n, replace=False)) for n in numbers]
         for _ in range(2)
     ]
 )
 for n, value, others in zip(numbers, chosen, random.T):
     print(
-        f"{n} labels: most informative {value:.1%}, random {others[0]:.1%} and {others[1]:.1%}"
+        f"{n} labels: most informative {value:.1%}, random {others[0]:.1%} "
+        f"and {others[1]:.1%}"
     )
 
 # %%
@@ -97,9 +96,8 @@ line_chart(
 for unseen in [(7, 8, 9), (0, 2, 4, 6, 8)]:
     other = digits(unseen)
     model = HPL().fit(other.X, other.y, semantics=other.semantics)
-    before = per_class_accuracy(
-        other.expected, model.transduction_[other.asked]
-    )
+    before = per_class_accuracy(other.expected, model.transduction_[other.asked])
     print(
-        f"{unseen}: {before:.1%}, then {accuracy_with(other, model.most_informative(5)):.1%}"
+        f"{unseen}: {before:.1%}, then "
+        f"{accuracy_with(other, model.most_informative(5)):.1%}"
     )

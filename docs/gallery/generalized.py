@@ -22,8 +22,10 @@ task = make_task(
 print(task)
 model = HPL(candidates="all").fit(task.X, task.y, semantics=task.semantics)
 given_unseen = np.isin(model.transduction_[task.asked], task.unseen_classes)
+unseen = np.isin(task.expected, task.unseen_classes)
 print(
-    f"{given_unseen.sum()} of {task.asked.sum()} samples got an unseen class; in truth {np.isin(task.expected, task.unseen_classes).sum()} have one."
+    f"{given_unseen.sum()} of {task.asked.sum()} samples got an unseen class; "
+    f"in truth {unseen.sum()} have one."
 )
 
 # %%
@@ -36,8 +38,7 @@ runs = [evaluate(task, method) for method in methods]
 for run in runs:
     low, high = run.scores["interval"]
     scores = {
-        name: f"{run.scores[name]:.1%}"
-        for name in ("unseen", "seen", "harmonic_mean")
+        name: f"{run.scores[name]:.1%}" for name in ("unseen", "seen", "harmonic_mean")
     }
     print(
         f"{run.method:10}",
@@ -69,10 +70,7 @@ for run in runs:
     )
     curves.append(
         Series(
-            f"{run.method} (area {run.scores['ausuc']:.2f})",
-            unseen,
-            seen,
-            marked=False,
+            f"{run.method} (area {run.scores['ausuc']:.2f})", unseen, seen, marked=False
         )
     )
 line_chart(

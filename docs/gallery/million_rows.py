@@ -18,24 +18,11 @@ import numpy as np
 from superproto import HPL
 from superproto.reporting.charts import bar_chart
 
-n_rows, n_features, n_classes, n_unseen, n_labeled = (
-    1_000_000,
-    64,
-    25,
-    5,
-    20_000,
-)
+n_rows, n_features, n_classes, n_unseen, n_labeled = (1_000_000, 64, 25, 5, 20_000)
 rng = np.random.default_rng(0)
 descriptions = rng.normal(size=(n_classes, 16)).astype(np.float32)
-centers = (
-    1.5
-    * descriptions
-    @ rng.normal(size=(16, n_features)).astype(np.float32)
-    / 4
-)
-X = np.lib.format.open_memmap(
-    "features.npy", "w+", np.float32, (n_rows, n_features)
-)
+centers = 1.5 * descriptions @ rng.normal(size=(16, n_features)).astype(np.float32) / 4
+X = np.lib.format.open_memmap("features.npy", "w+", np.float32, (n_rows, n_features))
 # The first rows have labels and seen classes, the others are the pool of unseen ones.
 n_seen = n_classes - n_unseen
 truth = np.concatenate(
@@ -65,14 +52,11 @@ part = 100_000
 
 
 def measured(function, *arguments, **named):
-    """The result, the seconds, and the most memory that Python and NumPy held in MiB."""
+    """The result, the seconds, and the most memory held, in MiB."""
     tracemalloc.start()
     start = perf_counter()
     result = function(*arguments, **named)
-    seconds, peak = (
-        perf_counter() - start,
-        tracemalloc.get_traced_memory()[1] / 2**20,
-    )
+    seconds, peak = (perf_counter() - start, tracemalloc.get_traced_memory()[1] / 2**20)
     tracemalloc.stop()
     return result, seconds, peak
 
@@ -81,7 +65,8 @@ model, fit_seconds, peak = measured(
     HPL().fit, mapped[:part], y[:part], semantics=descriptions
 )
 print(
-    f"Fit with {part:,} rows: {fit_seconds:.0f} seconds, {model.n_iter_} iterations, {peak:.0f} MiB of memory."
+    f"Fit with {part:,} rows: {fit_seconds:.0f} seconds, {model.n_iter_} "
+    f"iterations, {peak:.0f} MiB of memory."
 )
 
 # %%
@@ -90,11 +75,10 @@ print(
 # `predict` reads the file in chunks as well. For far more rows, `superproto predict --parts` writes the labels in parts and
 # goes on after a stop.
 labels, label_seconds, peak = measured(model.predict, "features.npy")
+print(f"{n_rows:,} labels: {label_seconds:.1f} seconds, {peak:.0f} MiB of memory.")
 print(
-    f"{n_rows:,} labels: {label_seconds:.1f} seconds, {peak:.0f} MiB of memory."
-)
-print(
-    f"{(labels == truth)[y == -1].mean():.1%} of the labels of unlabeled rows are right."
+    f"{(labels == truth)[y == -1].mean():.1%} of the labels of unlabeled rows "
+    "are right."
 )
 
 # %%

@@ -34,11 +34,14 @@ TRAITS = [
     "fur",
 ]
 ANIMALS = {
-    "horse": "hooves large fur", "donkey": "hooves fur", "cow": "hooves horns large fur", "goat": "hooves horns fur",
-    "tiger": "stripes claws hunts large fur", "cat": "claws hunts fur", "leopard": "spots claws hunts fur",
-    "lion": "claws hunts large fur", "seal": "hunts swims fur", "orca": "hunts swims large", "otter": "claws swims fur",
-    "eagle": "claws hunts flies", "duck": "swims flies", "bee": "stripes flies", "ladybird": "spots flies",
-    "perch": "stripes hunts swims", "zebra": "stripes hooves large fur", "deer": "spots hooves horns fur",
+    "horse": "hooves large fur", "donkey": "hooves fur",
+    "cow": "hooves horns large fur", "goat": "hooves horns fur",
+    "tiger": "stripes claws hunts large fur", "cat": "claws hunts fur",
+    "lion": "claws hunts large fur", "leopard": "spots claws hunts fur",
+    "seal": "hunts swims fur", "orca": "hunts swims large", "otter": "claws swims fur",
+    "eagle": "claws hunts flies", "duck": "swims flies", "perch": "stripes hunts swims",
+    "bee": "stripes flies", "ladybird": "spots flies",
+    "zebra": "stripes hooves large fur", "deer": "spots hooves horns fur",
     "polar bear": "claws hunts swims large fur", "osprey": "claws hunts swims flies",
 }  # fmt: skip
 NEVER_LABELED = ["zebra", "deer", "polar bear", "osprey"]
@@ -67,10 +70,7 @@ write(
 write(
     "labels.csv",
     ["id", "label"],
-    [
-        [i, "" if name in NEVER_LABELED else name]
-        for i, name in enumerate(truth)
-    ],
+    [[i, "" if name in NEVER_LABELED else name] for i, name in enumerate(truth)],
 )
 write(
     "classes.csv",
@@ -89,9 +89,7 @@ classes = read_classes("classes.csv")
 features = read_features("features.csv")
 with open("labels.csv", newline="") as handle:
     y = [row["label"] or None for row in csv.DictReader(handle)]
-model = HPL().fit(
-    features.X, y, semantics=classes.semantics, class_names=classes.names
-)
+model = HPL().fit(features.X, y, semantics=classes.semantics, class_names=classes.names)
 model
 
 # %%
@@ -100,7 +98,8 @@ model
 # `transduction_` has a label for every row, and `doubt_` its uncertainty. These are the most uncertain rows.
 for row in np.argsort(-model.doubt_)[:5]:
     print(
-        f"row {features.ids[row]}: {model.transduction_[row]} (uncertainty {model.doubt_[row]:.0%}), in truth {truth[row]}"
+        f"row {features.ids[row]}: {model.transduction_[row]} (uncertainty "
+        f"{model.doubt_[row]:.0%}), in truth {truth[row]}"
     )
 
 # %%
@@ -112,7 +111,8 @@ shares = [
     for name in NEVER_LABELED
 ]
 print(
-    f"{np.mean(shares):.1%} of the samples of animals that were never labeled got the right label."
+    f"{np.mean(shares):.1%} of the samples of animals that were never labeled "
+    "got the right label."
 )
 bar_chart(
     NEVER_LABELED,

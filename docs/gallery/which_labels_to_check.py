@@ -13,19 +13,10 @@ from sklearn.manifold import TSNE
 
 from superproto import HPL
 from superproto.datasets import make_task
-from superproto.reporting.charts import (
-    Series,
-    line_chart,
-    percent,
-    scatter_chart,
-)
+from superproto.reporting.charts import Series, line_chart, percent, scatter_chart
 
 task = make_task(
-    n_seen=30,
-    n_unseen=8,
-    samples_per_class=60,
-    separation=0.6,
-    attribute_noise=0.3,
+    n_seen=30, n_unseen=8, samples_per_class=60, separation=0.6, attribute_noise=0.3
 )
 model = HPL().fit(task.X, task.y, semantics=task.semantics)
 asked = task.asked
@@ -36,7 +27,8 @@ doubt, label, truth = (
 )
 wrong = label != truth
 print(
-    f"{wrong.mean():.1%} of {len(wrong)} labels are wrong. The mean uncertainty is {doubt.mean():.1%}."
+    f"{wrong.mean():.1%} of {len(wrong)} labels are wrong. The mean "
+    f"uncertainty is {doubt.mean():.1%}."
 )
 
 # %%
@@ -48,7 +40,8 @@ order = np.argsort(-doubt)
 checked = np.arange(1, len(order) + 1) / len(order)
 found = np.cumsum(wrong[order]) / wrong.sum()
 print(
-    f"Checking one fifth of the labels finds {found[len(order) // 5]:.1%} of the errors."
+    f"Checking one fifth of the labels finds {found[len(order) // 5]:.1%} of "
+    "the errors."
 )
 line_chart(
     [
@@ -74,9 +67,7 @@ mean_certainty = [certainty[group == g].mean() for g in range(8)]
 share_right = [1 - wrong[group == g].mean() for g in range(8)]
 line_chart(
     [
-        Series(
-            "labels in eight groups of equal size", mean_certainty, share_right
-        ),
+        Series("labels in eight groups of equal size", mean_certainty, share_right),
         Series("perfect", [0, 1], [0, 1], marked=False, dashed=True),
     ],
     "mean certainty",
@@ -99,7 +90,7 @@ scatter_chart(
     points[:, 0],
     points[:, 1],
     group.tolist(),
-    [f"labeled {task.class_names[c]}" for c in classes],
+    [str(task.class_names[c]) for c in classes],
     hollow=hollow.tolist(),
     hovers=[
         f"{task.class_names[a]} (uncertainty {b:.0%}), in truth {task.class_names[c]}"
