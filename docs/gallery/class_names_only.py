@@ -28,7 +28,9 @@ meaning = families + 0.8 * rng.normal(size=(12, n_features))
 gap = 4 * rng.normal(size=n_features) / np.sqrt(n_features)
 texts = meaning + 0.9 * rng.normal(size=meaning.shape)
 truth = np.repeat(np.arange(12), per_class)
-pictures = meaning[truth] + 2.2 * rng.normal(size=(len(truth), n_features)) + 3 * gap
+pictures = (
+    meaning[truth] + 2.2 * rng.normal(size=(len(truth), n_features)) + 3 * gap
+)
 
 # %%
 # ## The usual way: the most similar text
@@ -56,7 +58,12 @@ print(f"HPL: {per_class_accuracy(truth, model.transduction_):.1%}")
 #
 # Rows are true classes, columns are labels. First the most similar text: confusions stay within a family.
 _, counts = confusion(truth, nearest, np.arange(12))
-how = {"row_title": "true class", "column_title": "label", "slanted": True, "cell": 30}
+how = {
+    "row_title": "true class",
+    "column_title": "label",
+    "slanted": True,
+    "cell": 30,
+}
 heat_map(counts, names, names, says="Confusion of the most similar text", **how)
 
 # %%

@@ -18,7 +18,11 @@ from superproto.evaluation.evaluate import difference, evaluate
 from superproto.reporting.charts import bar_chart, percent
 
 task = make_task(
-    n_seen=24, n_unseen=8, samples_per_class=30, separation=0.6, attribute_noise=0.3
+    n_seen=24,
+    n_unseen=8,
+    samples_per_class=30,
+    separation=0.6,
+    attribute_noise=0.3,
 )
 for fold in task.folds(3):
     print(fold)
@@ -43,7 +47,8 @@ runs = {name: evaluate(task, name, params.get(name)) for name in names}
 for name, run in runs.items():
     low, high = run.scores["interval"]
     print(
-        f"{name:16} {run.scores['per_class_accuracy']:.1%}  ({low:.1%} to {high:.1%})"
+        f"{name:16} {run.scores['per_class_accuracy']:.1%}  ({low:.1%} to "
+        f"{high:.1%})"
     )
 
 # %%

@@ -58,7 +58,10 @@ chosen = [accuracy_with(task, start.most_informative(n)) for n in numbers]
 rng = np.random.default_rng(0)
 random = np.array(
     [
-        [accuracy_with(task, rng.choice(pool, n, replace=False)) for n in numbers]
+        [
+            accuracy_with(task, rng.choice(pool, n, replace=False))
+            for n in numbers
+        ]
         for _ in range(2)
     ]
 )
@@ -96,7 +99,9 @@ line_chart(
 for unseen in [(7, 8, 9), (0, 2, 4, 6, 8)]:
     other = digits(unseen)
     model = HPL().fit(other.X, other.y, semantics=other.semantics)
-    before = per_class_accuracy(other.expected, model.transduction_[other.asked])
+    before = per_class_accuracy(
+        other.expected, model.transduction_[other.asked]
+    )
     print(
         f"{unseen}: {before:.1%}, then "
         f"{accuracy_with(other, model.most_informative(5)):.1%}"

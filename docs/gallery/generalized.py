@@ -32,18 +32,16 @@ print(
 # ## Two accuracies and their harmonic mean
 #
 # A model that prefers seen classes is right about seen samples and wrong about unseen ones. The harmonic mean is high
-# only if both accuracies are.
+# only if both accuracies are. In brackets is its 95 % interval.
+SCORES = ("unseen", "seen", "harmonic_mean")
 methods = ["prototypes", "eszsl", "kmeans", "hpl"]
 runs = [evaluate(task, method) for method in methods]
 for run in runs:
     low, high = run.scores["interval"]
-    scores = {
-        name: f"{run.scores[name]:.1%}" for name in ("unseen", "seen", "harmonic_mean")
-    }
+    unseen, seen, mean = (run.scores[name] for name in SCORES)
     print(
-        f"{run.method:10}",
-        scores,
-        f"95 % interval of the harmonic mean: {low:.1%} to {high:.1%}",
+        f"{run.method:10} unseen {unseen:.1%}, seen {seen:.1%}, "
+        f"mean {mean:.1%} ({low:.1%} to {high:.1%})"
     )
 bar_chart(
     methods,
@@ -70,7 +68,10 @@ for run in runs:
     )
     curves.append(
         Series(
-            f"{run.method} (area {run.scores['ausuc']:.2f})", unseen, seen, marked=False
+            f"{run.method} (area {run.scores['ausuc']:.2f})",
+            unseen,
+            seen,
+            marked=False,
         )
     )
 line_chart(

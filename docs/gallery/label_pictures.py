@@ -40,7 +40,9 @@ WITHOUT_EXAMPLE = (
 def draw(kind, generator):
     """A shape of a random size at a random place, on gray paper."""
     color, shape, texture = kind.split()
-    picture = Image.new("RGB", (96, 96), (int(generator.integers(90, 170)),) * 3)
+    picture = Image.new(
+        "RGB", (96, 96), (int(generator.integers(90, 170)),) * 3
+    )
     pen, r, (x, y) = (
         ImageDraw.Draw(picture),
         int(generator.integers(22, 34)),
@@ -48,14 +50,20 @@ def draw(kind, generator):
     )
     fill = tuple(
         int(level)
-        for level in np.clip(COLORS[color] + generator.integers(-15, 16, 3), 0, 255)
+        for level in np.clip(
+            COLORS[color] + generator.integers(-15, 16, 3), 0, 255
+        )
     )
     (pen.ellipse if shape == "disc" else pen.rectangle)(
         (x - r, y - r, x + r, y + r), fill=fill
     )
     if texture == "striped":
         for offset in range(-r, r, 8):
-            pen.line((x - r, y + offset, x + r, y + offset), fill=(20, 20, 20), width=3)
+            pen.line(
+                (x - r, y + offset, x + r, y + offset),
+                fill=(20, 20, 20),
+                width=3,
+            )
     return picture
 
 
@@ -74,7 +82,10 @@ def draw_folder(photos):
         csv.writer(handle).writerows(
             [
                 ["name", *traits],
-                *([kind, *(int(trait in kind) for trait in traits)] for kind in KINDS),
+                *(
+                    [kind, *(int(trait in kind) for trait in traits)]
+                    for kind in KINDS
+                ),
             ]
         )
 
@@ -93,9 +104,16 @@ kinds = describe_classes("kinds.csv")
 drawings = embed_folder("drawings")
 folders = [path.split("/")[0] for path in drawings.ids]
 y = [folder if folder in kinds.names else None for folder in folders]
-model = HPL().fit(drawings.features, y, kinds.semantics, class_names=kinds.names)
+model = HPL().fit(
+    drawings.features, y, kinds.semantics, class_names=kinds.names
+)
 for row in np.argsort(-model.doubt_)[:5]:
-    print(drawings.ids[row], "is", model.transduction_[row], model.doubt_[row].round(3))
+    print(
+        drawings.ids[row],
+        "is",
+        model.transduction_[row],
+        model.doubt_[row].round(3),
+    )
 
 # %%
 # ## The labels
@@ -104,7 +122,9 @@ for row in np.argsort(-model.doubt_)[:5]:
 unsorted = [row for row, given in enumerate(y) if given is None]
 label = {row: model.transduction_[row] for row in unsorted}
 right = {
-    row: Path(drawings.ids[row]).name.startswith(label[row].replace(" ", "-") + "_")
+    row: Path(drawings.ids[row]).name.startswith(
+        label[row].replace(" ", "-") + "_"
+    )
     for row in unsorted
 }
 print(
@@ -115,7 +135,8 @@ picture_grid(
     [
         [
             Picture(
-                thumbnail(Path("drawings") / drawings.ids[row]), wrong=not right[row]
+                thumbnail(Path("drawings") / drawings.ids[row]),
+                wrong=not right[row],
             )
             for row in [row for row in unsorted if label[row] == kind][:8]
         ]

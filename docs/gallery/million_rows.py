@@ -18,12 +18,25 @@ import numpy as np
 from superproto import HPL
 from superproto.reporting.charts import bar_chart
 
-n_rows, n_features, n_classes, n_unseen, n_labeled = (1_000_000, 64, 25, 5, 20_000)
+n_rows, n_features, n_classes, n_unseen, n_labeled = (
+    1_000_000,
+    64,
+    25,
+    5,
+    20_000,
+)
 rng = np.random.default_rng(0)
 descriptions = rng.normal(size=(n_classes, 16)).astype(np.float32)
-centers = 1.5 * descriptions @ rng.normal(size=(16, n_features)).astype(np.float32) / 4
-X = np.lib.format.open_memmap("features.npy", "w+", np.float32, (n_rows, n_features))
-# The first rows have labels and seen classes, the others are the pool of unseen ones.
+centers = (
+    1.5
+    * descriptions
+    @ rng.normal(size=(16, n_features)).astype(np.float32)
+    / 4
+)
+X = np.lib.format.open_memmap(
+    "features.npy", "w+", np.float32, (n_rows, n_features)
+)
+# The first rows have labels. The others are of unseen classes.
 n_seen = n_classes - n_unseen
 truth = np.concatenate(
     [
@@ -44,11 +57,11 @@ print(f"The file has {Path('features.npy').stat().st_size / 2**20:.0f} MiB.")
 # %%
 # ## Fit from the file
 #
-# Give the name of the file, or a memory map, in place of an array. Samples resemble each other, so a tenth of the rows is
-# enough to find the prototypes. Time and memory are those of the computer that built this page; tracing the memory takes
-# some time itself.
+# Give the name of the file, or a memory map, in place of an array. Samples resemble each other, so a small part of the
+# rows is enough to find the prototypes. Time and memory are those of the computer that built this page. Tracing the
+# memory takes some time itself.
 mapped = np.load("features.npy", mmap_mode="r")
-part = 100_000
+part = 50_000
 
 
 def measured(function, *arguments, **named):
@@ -56,7 +69,10 @@ def measured(function, *arguments, **named):
     tracemalloc.start()
     start = perf_counter()
     result = function(*arguments, **named)
-    seconds, peak = (perf_counter() - start, tracemalloc.get_traced_memory()[1] / 2**20)
+    seconds, peak = (
+        perf_counter() - start,
+        tracemalloc.get_traced_memory()[1] / 2**20,
+    )
     tracemalloc.stop()
     return result, seconds, peak
 
@@ -75,7 +91,9 @@ print(
 # `predict` reads the file in chunks as well. For far more rows, `superproto predict --parts` writes the labels in parts and
 # goes on after a stop.
 labels, label_seconds, peak = measured(model.predict, "features.npy")
-print(f"{n_rows:,} labels: {label_seconds:.1f} seconds, {peak:.0f} MiB of memory.")
+print(
+    f"{n_rows:,} labels: {label_seconds:.1f} seconds, {peak:.0f} MiB of memory."
+)
 print(
     f"{(labels == truth)[y == -1].mean():.1%} of the labels of unlabeled rows "
     "are right."

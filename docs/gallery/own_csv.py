@@ -38,11 +38,13 @@ ANIMALS = {
     "cow": "hooves horns large fur", "goat": "hooves horns fur",
     "tiger": "stripes claws hunts large fur", "cat": "claws hunts fur",
     "lion": "claws hunts large fur", "leopard": "spots claws hunts fur",
-    "seal": "hunts swims fur", "orca": "hunts swims large", "otter": "claws swims fur",
-    "eagle": "claws hunts flies", "duck": "swims flies", "perch": "stripes hunts swims",
+    "seal": "hunts swims fur", "orca": "hunts swims large",
+    "otter": "claws swims fur", "eagle": "claws hunts flies",
+    "duck": "swims flies", "perch": "stripes hunts swims",
     "bee": "stripes flies", "ladybird": "spots flies",
     "zebra": "stripes hooves large fur", "deer": "spots hooves horns fur",
-    "polar bear": "claws hunts swims large fur", "osprey": "claws hunts swims flies",
+    "polar bear": "claws hunts swims large fur",
+    "osprey": "claws hunts swims flies",
 }  # fmt: skip
 NEVER_LABELED = ["zebra", "deer", "polar bear", "osprey"]
 
@@ -70,7 +72,10 @@ write(
 write(
     "labels.csv",
     ["id", "label"],
-    [[i, "" if name in NEVER_LABELED else name] for i, name in enumerate(truth)],
+    [
+        [i, "" if name in NEVER_LABELED else name]
+        for i, name in enumerate(truth)
+    ],
 )
 write(
     "classes.csv",
@@ -89,7 +94,9 @@ classes = read_classes("classes.csv")
 features = read_features("features.csv")
 with open("labels.csv", newline="") as handle:
     y = [row["label"] or None for row in csv.DictReader(handle)]
-model = HPL().fit(features.X, y, semantics=classes.semantics, class_names=classes.names)
+model = HPL().fit(
+    features.X, y, semantics=classes.semantics, class_names=classes.names
+)
 model
 
 # %%

@@ -13,9 +13,9 @@ from superproto import HPL, UserError, load_model
 from superproto.datasets import make_task
 from superproto.reporting.charts import Series, line_chart, percent
 
-task = make_task(separation=0.6, attribute_noise=0.3, samples_per_class=60).with_pool(
-    "subsample", fraction=0.5
-)
+task = make_task(
+    separation=0.6, attribute_noise=0.3, samples_per_class=60
+).with_pool("subsample", fraction=0.5)
 names = [f"kind {number}" for number in range(len(task.semantics))]
 y = [names[number] if number >= 0 else None for number in task.y]
 model = HPL().fit(task.X, y, semantics=task.semantics, class_names=names)

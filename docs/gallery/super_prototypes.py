@@ -18,7 +18,9 @@ from superproto.metrics import per_class_accuracy
 from superproto.reporting.charts import heat_map
 
 task = digits(unseen=(3, 6, 7))
-model = HPL(theta=0.5, random_state=0).fit(task.X, task.y, semantics=task.semantics)
+model = HPL(theta=0.5, random_state=0).fit(
+    task.X, task.y, semantics=task.semantics
+)
 n_super = model.codes_.shape[1]
 accuracy = per_class_accuracy(task.expected, model.transduction_[task.asked])
 print(
@@ -31,7 +33,8 @@ print(
 #
 # Digits with similar rows share the same parts. 3, 6 and 7 were never labeled. A darker cell is a weight farther from zero.
 names = [
-    f"{digit}, never shown" if digit in (3, 6, 7) else str(digit) for digit in range(10)
+    f"{digit}, never shown" if digit in (3, 6, 7) else str(digit)
+    for digit in range(10)
 ]
 columns = [f"p{number + 1}" for number in range(n_super)]
 heat_map(
@@ -48,7 +51,10 @@ heat_map(
 #
 # A row is an attribute, and a column is a super-prototype. Values are differences from the mean of all super-prototypes;
 # those below the mean are left out.
-apart = model.semantic_super_prototypes_ - model.semantic_super_prototypes_.mean(axis=0)
+apart = (
+    model.semantic_super_prototypes_
+    - model.semantic_super_prototypes_.mean(axis=0)
+)
 attributes = list(DESCRIPTIONS)
 heat_map(
     np.maximum(apart, 0).T.round(2),
@@ -65,7 +71,8 @@ for number in range(n_super):
     strongest = [attributes[a] for a in np.argsort(-apart[number])[:3]]
     users = np.argsort(-model.codes_[:, number])[:3]
     print(
-        f"p{number + 1}: {', '.join(strongest)}. Used by {', '.join(map(str, users))}."
+        f"p{number + 1}: {', '.join(strongest)}. Used by "
+        f"{', '.join(map(str, users))}."
     )
 
 # %%

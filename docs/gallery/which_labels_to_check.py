@@ -13,10 +13,19 @@ from sklearn.manifold import TSNE
 
 from superproto import HPL
 from superproto.datasets import make_task
-from superproto.reporting.charts import Series, line_chart, percent, scatter_chart
+from superproto.reporting.charts import (
+    Series,
+    line_chart,
+    percent,
+    scatter_chart,
+)
 
 task = make_task(
-    n_seen=30, n_unseen=8, samples_per_class=60, separation=0.6, attribute_noise=0.3
+    n_seen=30,
+    n_unseen=8,
+    samples_per_class=60,
+    separation=0.6,
+    attribute_noise=0.3,
 )
 model = HPL().fit(task.X, task.y, semantics=task.semantics)
 asked = task.asked
@@ -67,7 +76,9 @@ mean_certainty = [certainty[group == g].mean() for g in range(8)]
 share_right = [1 - wrong[group == g].mean() for g in range(8)]
 line_chart(
     [
-        Series("labels in eight groups of equal size", mean_certainty, share_right),
+        Series(
+            "labels in eight groups of equal size", mean_certainty, share_right
+        ),
         Series("perfect", [0, 1], [0, 1], marked=False, dashed=True),
     ],
     "mean certainty",
@@ -93,7 +104,8 @@ scatter_chart(
     [str(task.class_names[c]) for c in classes],
     hollow=hollow.tolist(),
     hovers=[
-        f"{task.class_names[a]} (uncertainty {b:.0%}), in truth {task.class_names[c]}"
+        f"{task.class_names[a]} (uncertainty {b:.0%}), in truth "
+        f"{task.class_names[c]}"
         for a, b, c in zip(label, doubt, truth)
     ],
     width=720,
