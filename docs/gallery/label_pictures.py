@@ -96,7 +96,8 @@ print(*Path("kinds.csv").read_text().splitlines()[:4], "...", sep="\n")
 # %%
 # ## Ten lines
 #
-# The encoder runs on the processor. `doubt_` says which labels a person should look at first.
+# The encoder runs on the processor. The last lines print the five labels that a person
+# should look at first.
 from superproto import HPL
 from superproto.pictures import describe_classes, embed_folder
 
@@ -104,16 +105,9 @@ kinds = describe_classes("kinds.csv")
 drawings = embed_folder("drawings")
 folders = [path.split("/")[0] for path in drawings.ids]
 y = [folder if folder in kinds.names else None for folder in folders]
-model = HPL().fit(
-    drawings.features, y, kinds.semantics, class_names=kinds.names
-)
+model = HPL().fit(drawings.features, y, kinds.semantics, kinds.names)
 for row in np.argsort(-model.doubt_)[:5]:
-    print(
-        drawings.ids[row],
-        "is",
-        model.transduction_[row],
-        model.doubt_[row].round(3),
-    )
+    print(drawings.ids[row], "is", model.transduction_[row])
 
 # %%
 # ## The labels

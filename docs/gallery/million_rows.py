@@ -18,21 +18,12 @@ import numpy as np
 from superproto import HPL
 from superproto.reporting.charts import bar_chart
 
-n_rows, n_features, n_classes, n_unseen, n_labeled = (
-    1_000_000,
-    64,
-    25,
-    5,
-    20_000,
-)
+n_rows, n_features, n_labeled = 1_000_000, 64, 20_000
+n_classes, n_unseen = 25, 5
 rng = np.random.default_rng(0)
 descriptions = rng.normal(size=(n_classes, 16)).astype(np.float32)
-centers = (
-    1.5
-    * descriptions
-    @ rng.normal(size=(16, n_features)).astype(np.float32)
-    / 4
-)
+directions = rng.normal(size=(16, n_features)).astype(np.float32)
+centers = 1.5 * descriptions @ directions / 4
 X = np.lib.format.open_memmap(
     "features.npy", "w+", np.float32, (n_rows, n_features)
 )

@@ -88,7 +88,7 @@ class Frame:
         return joined(parts)
 
 
-class Figure(Markup):
+class Chart(Markup):
     """A chart as markup; a notebook shows it as a picture."""
 
     def _repr_html_(self) -> str:
@@ -97,9 +97,9 @@ class Figure(Markup):
         return str(standalone_svg(self))
 
 
-def figure(width: float, height: float, *content: object, says: str) -> Figure:
+def figure(width: float, height: float, *content: object, says: str) -> Chart:
     """An <svg> that scales with the page; `says` is what it shows, for those who cannot see it."""
-    return Figure(
+    return Chart(
         element(
             "svg",
             *content,
