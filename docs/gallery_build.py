@@ -1,6 +1,6 @@
-"""The gallery of the site: ``hooks: [docs/gallery_build.py]`` in mkdocs.yml, and ``- Gallery: gallery/index.md`` in its nav.
+"""The gallery of the site: ``hooks: [docs/gallery_build.py]`` in mkdocs.yml, ``- Gallery: gallery/index.md`` in its nav.
 
-The hook runs the scripts of docs/gallery and adds a page for each, an index with thumbnails, and the style of the charts.
+It runs the scripts of docs/gallery and adds a page for each, an index with thumbnails, and the style of the charts.
 Results are kept in .cache/gallery until the script or the package changes. A script that fails is a warning, which
 ``mkdocs build --strict`` takes for an error.
 """
@@ -23,7 +23,8 @@ HERE = Path(__file__).resolve().parent
 # Scripts that are not listed come last.
 ORDER = (
     "digits_never_shown", "own_csv", "label_pictures", "class_names_only", "which_labels_to_check", "few_labels",
-    "generalized", "compare_methods", "watch_a_fit", "super_prototypes", "million_rows", "dask_cluster", "save_and_share",
+    "generalized", "compare_methods", "watch_a_fit", "super_prototypes", "million_rows", "dask_cluster",
+    "save_and_share",
 )  # fmt: skip
 _INTRODUCTION = """---
 hide: [toc]
@@ -43,7 +44,7 @@ def on_config(config: Any) -> Any:
     for entry in config.nav or []:
         if isinstance(entry, dict) and "gallery/index.md" in entry.values():
             pages = ["gallery/index.md", *(f"gallery/{path.stem}.md" for path in scripts())]
-            entry.update({title: pages for title in entry})
+            entry.update(dict.fromkeys(entry, pages))
     return config
 
 
@@ -121,7 +122,8 @@ def site_style() -> str:
     light, dark, rules = _chart_style()
     rules = re.sub(r"\bsvg\b", "svg.figure", rules)
     layout = (HERE / "gallery" / "layout.css").read_text(encoding="utf-8")
-    return f":root {{{light}}}\n[data-md-color-scheme=slate] {{{dark}}}\n[data-md-color-scheme=slate] .pixels {{filter: invert(.92)}}\n{rules}\n{layout}"
+    inverted = "[data-md-color-scheme=slate] .pixels {filter: invert(.92)}"
+    return f":root {{{light}}}\n[data-md-color-scheme=slate] {{{dark}}}\n{inverted}\n{rules}\n{layout}"
 
 
 def thumbnail(drawing: str, theme: str) -> str:

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,7 +44,7 @@ def read_script(path: Path) -> tuple[str, list[Cell]]:
     body = source.index('"""', source.index('"""') + 3) + 3
     starts = [body, *(found.start() for found in re.finditer(r"^# %%.*$", source, re.M)), len(source)]
     cells = []
-    for start, end in zip(starts, starts[1:]):
+    for start, end in pairwise(starts):
         head = re.match(r"(# %%.*\n)?((?:#.*(?:\n|$))*)", source[start:end]) if start != body else None
         text = introduction.strip() if head is None else re.sub(r"^# ?", "", head[2], flags=re.M).strip()
         code_start = start + (0 if head is None else head.end())
