@@ -1,4 +1,4 @@
-"""The gallery of the site: ``hooks: [docs/gallery_build.py]`` in mkdocs.yml, ``- Gallery: gallery/index.md`` in its nav.
+"""The gallery of the site: ``hooks: [docs/gallery_build.py]`` in mkdocs.yml, ``Gallery: gallery/index.md`` in its nav.
 
 It runs the scripts of docs/gallery and adds a page for each, an index with thumbnails, and the style of the charts.
 Results are kept in .cache/gallery until the script or the package changes. A script that fails is a warning, which
