@@ -114,3 +114,9 @@ def test_a_figure_of_its_own_carries_its_style() -> None:
     text = standalone_svg(charts("a")[0])
     assert "prefers-color-scheme" in text
     assert ET.fromstring(text).tag == f"{SVG}svg"
+
+
+def test_a_notebook_shows_a_chart_in_its_colors():
+    shown = line_chart([Series("a", [0, 1], [1, 2])], "x", "y", says="A line")._repr_html_()
+    assert shown.startswith("<svg")
+    assert "<style>:root" in shown

@@ -88,18 +88,29 @@ class Frame:
         return joined(parts)
 
 
-def figure(width: float, height: float, *content: object, says: str) -> Markup:
+class Chart(Markup):
+    """A chart as markup; a notebook shows it as a picture."""
+
+    def _repr_html_(self) -> str:
+        from superproto.reporting.page import standalone_svg
+
+        return str(standalone_svg(self))
+
+
+def figure(width: float, height: float, *content: object, says: str) -> Chart:
     """An <svg> that scales with the page; `says` is what it shows, for those who cannot see it."""
-    return element(
-        "svg",
-        *content,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {width:.0f} {height:.0f}",
-        width=round(width),
-        height=round(height),
-        role="img",
-        aria_label=says,
-        class_="figure",
+    return Chart(
+        element(
+            "svg",
+            *content,
+            xmlns="http://www.w3.org/2000/svg",
+            viewBox=f"0 0 {width:.0f} {height:.0f}",
+            width=round(width),
+            height=round(height),
+            role="img",
+            aria_label=says,
+            class_="figure",
+        )
     )
 
 
