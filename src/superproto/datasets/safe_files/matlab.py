@@ -106,7 +106,7 @@ def _unfolded(data: memoryview, order: str, limit: int) -> _Element:
     stream = zlib.decompressobj()
     kind, size = struct.unpack(order + "II", stream.decompress(data, 8))
     if size > limit:
-        raise UserError(f"a variable unfolds to {size / 2**30:.1f} GiB, as in a zip bomb. Nothing was read.")
+        raise UserError(f"a variable would decompress to {size / 2**30:.1f} GiB, as in a zip bomb. Nothing was read.")
     content = stream.decompress(stream.unconsumed_tail, size) if size else b""
     rest = stream.decompress(stream.unconsumed_tail, 8)
     if len(content) < size or not stream.eof or any(rest):
