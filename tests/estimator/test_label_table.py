@@ -69,7 +69,7 @@ def test_chunks_change_nothing(model: Any, task: Task, monkeypatch: pytest.Monke
 
 
 def test_doubtful_rows_come_first(model: Any, task: Task, tmp_path: Path) -> None:
-    write_labels(tmp_path / "l.csv", model, Features(task.X, None), doubtful_first=True, reject=True)
+    write_labels(tmp_path / "l.csv", model, Features(task.X, None), uncertain_first=True, reject=True)
     rows = read(tmp_path / "l.csv")
     refused = [not row["label"] for row in rows]
     assert refused == sorted(refused, reverse=True)

@@ -406,7 +406,7 @@ def test_the_verb_shows_filters_and_writes(call: Any, tmp_path: Path) -> None:
         (["--pack", "smal"], "the plan has no data set 'smal'. Did you mean 'small'?"),
         (["--features", "white"], "the plan has no kind of features 'white'."),
         (["--run", "--method", "eszsl"], "the plan has no method 'eszsl'."),
-        (["-o", "leaderboard.pdf"], "leaderboard.pdf: how to write it follows from its end"),
+        (["-o", "leaderboard.pdf"], "leaderboard.pdf ends in '.pdf'"),
         (["--records", "nowhere.jsonl"], "nowhere.jsonl does not exist. Give --records, or make it with --run"),
         (["--run", "--data", "nowhere"], "nowhere is not a folder."),
     ],

@@ -151,7 +151,7 @@ def test_a_bench_that_is_stopped_keeps_what_it_has(quick, monkeypatch, tmp_path,
     arguments += ["--only", "breakdown", "--only", "growth"]
     assert run_command(arguments) == 130
     assert list(last_entries(output)) == ["breakdown"]
-    assert "Stopped: 1 studies are done" in capsys.readouterr().err
+    assert "Stopped: 1 studies are finished" in capsys.readouterr().err
 
 
 def test_growth_is_drawn_with_its_exponents(tmp_path):
@@ -185,4 +185,4 @@ def test_pictures_are_measured_from_files_to_labels(quick, monkeypatch, tmp_path
 
 def test_an_unknown_study_is_a_mistake_of_the_user(capsys):
     assert run_command(["research", "speed", "--only", "nothing"]) == 2
-    assert "'nothing' is no study. Choose from against-others" in capsys.readouterr().err
+    assert "'nothing' is not a study. Choose from against-others" in capsys.readouterr().err

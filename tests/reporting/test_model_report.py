@@ -93,7 +93,7 @@ def test_a_pack_with_other_classes_is_refused(own: Path, tmp_path: Path) -> None
     names = np.array([f"other {i}" for i in range(6)])
     pack = Pack("o", np.asarray(other.X), other.truth, other.semantics, names, {"trainval": seen, "test_unseen": pool})
     write_pack(tmp_path / "o.npz", pack)
-    with pytest.raises(UserError, match="have other classes"):
+    with pytest.raises(UserError, match="have different classes"):
         report_on(own, tmp_path / "o.npz")
 
 
@@ -117,7 +117,7 @@ def test_the_page_starts_with_a_verdict_and_ends_with_next_steps(own: Path, pack
     titles = re.findall(r"<h2 id=[^>]*>([^<]*)</h2>", page)
     assert titles[0] == "Verdict"
     assert titles[-1] == "Next steps"
-    assert f"superproto predict {own} {pack} -o predicted.csv --doubtful-first" in page
+    assert f"superproto predict {own} {pack} -o predicted.csv --uncertain-first" in page
     assert "All parameters have their default values." in page
     assert "dictionary_solver" not in page
 

@@ -124,7 +124,7 @@ def _overview(model: str, pack: str | None) -> NextStep:
         )
     return NextStep(
         "Write all labels to a table, the most uncertain first.",
-        f"superproto predict {model} {pack} -o predicted.csv --doubtful-first",
+        f"superproto predict {model} {pack} -o predicted.csv --uncertain-first",
     )
 
 
