@@ -1,4 +1,4 @@
-"""LOAD: from a data set to a task: which rows are labeled, which are asked, and among which classes."""
+"""LOAD: make a task of a data set: which rows are labeled, which are unlabeled, and which classes are candidates."""
 
 from __future__ import annotations
 
@@ -29,13 +29,25 @@ def load(
     split: str = "test",
     attributes: str = "att",
 ) -> Task:
-    """A pack (.npz) or an xlsa17 folder as a task.
+    """Load a pack (.npz) or an xlsa17 folder as a task.
 
-    setting : "zsl": samples of unseen classes, candidates the unseen classes; "gzsl": test samples of both kinds,
-        candidates all classes.
-    protocol : "ps", the proposed split of Xian et al., or "ss", the standard split.
-    split : "test", or "val": the train classes are the seen ones, the val classes the unseen ones, nothing else occurs.
-    attributes : which array holds the descriptions, "att" or "original_att".
+    Parameters
+    ----------
+    path : str or path
+        The pack, or the folder.
+    setting : {"zsl", "gzsl"}, default="zsl"
+        With "zsl" the unlabeled samples are test samples of unseen classes, which are the candidates. With "gzsl" they
+        are test samples of seen and unseen classes, and all classes are candidates.
+    protocol : {"ps", "ss"}, default="ps"
+        The proposed split of Xian et al. (2018), or the standard split.
+    split : {"test", "val"}, default="test"
+        With "val" the train classes are the seen ones and the val classes the unseen ones; other classes are omitted.
+    attributes : {"att", "original_att"}, default="att"
+        The array of the class descriptions.
+
+    Returns
+    -------
+    Task
     """
     for name, value, known in (
         ("setting", setting, ("zsl", "gzsl")),
@@ -48,7 +60,7 @@ def load(
 
 
 def read_source(path: str | os.PathLike[str], *, attributes: str = "att") -> Pack:
-    """The data set behind a path, unchecked."""
+    """Read a pack or an xlsa17 folder without checking its content."""
     check_no_pictures(Path(path))
     if os.path.isdir(path):
         return read_folder(path, attributes=attributes)
@@ -58,7 +70,7 @@ def read_source(path: str | os.PathLike[str], *, attributes: str = "att") -> Pac
 
 
 def to_task(pack: Pack, setting: str = "zsl", protocol: str = "ps", split: str = "test") -> Task:
-    """Check the pack and choose its rows."""
+    """Check a pack and make a task of it. Parameters are those of :func:`load`."""
     splits, _, said = repaired(pack.splits)
     pack = checked(replace(pack, splits=splits))
     notes = (*summary(pack, protocol), *(pack.notes or said))
@@ -72,7 +84,7 @@ def to_task(pack: Pack, setting: str = "zsl", protocol: str = "ps", split: str =
 
 
 def summary(pack: Pack, protocol: str) -> Iterator[str]:
-    """Size, kind, and how the data set compares with its card."""
+    """Yield the sizes of a data set, and how it differs from its card."""
     n, d = pack.features.shape
     classes, attributes = pack.semantics.shape
     yield f"{n} samples of {d} features ({pack.features.dtype}), {classes} classes with {attributes} attributes."
@@ -100,7 +112,7 @@ def _counts(task: Task) -> Iterator[str]:
         yield f"{len(absent)} unseen classes without a sample (first: '{task.class_names[absent[0]]}') stay candidates."
     unknown = int((task.expected < 0).sum())
     if unknown:
-        yield f"The truth of {unknown} samples is unknown: they can be labeled, not scored."
+        yield f"The true class of {unknown} samples is unknown: they can be labeled, but not scored."
 
 
 def _test_rows(pack: Pack, setting: str, protocol: str) -> tuple[Array, Array]:
@@ -137,7 +149,7 @@ def _validation(pack: Pack, setting: str, protocol: str) -> Task:
 
 
 def _validation_classes(pack: Pack, protocol: str) -> Array | None:
-    """The classes that the data set reserves for choosing parameters, if its train and val parts differ by class."""
+    """Return the classes that the data set reserves for choosing parameters, or None if train and val share classes."""
     if protocol == "ss" or not len(pack.splits.get("train", ())) or not len(pack.splits.get("val", ())):
         return None
     hidden = pack.classes_of("val")
