@@ -80,11 +80,6 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
             no descriptions, and only classes that occur in y can be predicted.
         class_names : sequence of length C, default=None
             Names of the rows of ``semantics``, needed if it is an array and y holds names.
-
-        Returns
-        -------
-        ZeroShotEstimator
-            The fitted model itself.
         """
 
     @abstractmethod
@@ -125,27 +120,17 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         return self._distributions(self._masked(self._ask(type(self)._score_rows, X)))
 
     def answers(self, X: Any) -> tuple[Array, Array, Array]:
-        """Return three (N, C) arrays in one pass over X.
-
-        They are the scores of all classes (also of those that are no candidates), the result of
-        ``decision_function``, and the probabilities.
-        """
+        """Return (N, C) scores of all classes (candidates or not), ``decision_function`` and probabilities at once."""
         check_is_fitted(self)
         scores = self._ask(type(self)._score_rows, X)
         masked = self._masked(scores)
         return scores, masked, self._distributions(masked)
 
     def save(self, path: Any, *, pool: bool = False) -> None:
-        """Write the fitted model to this path in the safetensors format; ``superproto.load_model`` reads it.
+        """Write the fitted model to exactly this path, as safetensors; ``superproto.load_model`` reads it.
 
-        Parameters
-        ----------
-        path : str or path
-            The file to write. No suffix is added.
-        pool : bool, default=False
-            Also write ``label_distributions_``, which makes the file much larger.
-
-        The parameters ``callback`` and ``checkpoint`` are not written.
+        ``pool=True`` also writes ``label_distributions_``, which can make the file much larger. The parameters
+        ``callback`` and ``checkpoint`` are not written.
         """
         save_model(self, path, pool=pool)
 

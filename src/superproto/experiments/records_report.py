@@ -40,9 +40,7 @@ def _summarize_task(records: Sequence[Record]) -> dict[str, Any]:
     ranked = sorted(records, key=lambda record: -float(record.scores.get(headline, 0)))
     best = {record.method: float(record.scores.get(headline, 0)) for record in reversed(ranked)}
     order = sorted(best, key=lambda method: -best[method])
-    chart = bar_chart(
-        order, [[best[m] for m in order]], SCORE_TITLES[headline], text=percent, says="Best run by method"
-    )
+    chart = bar_chart(order, [[best[m] for m in order]], SCORE_TITLES[headline], text=percent, alt="Best run by method")
     title = f"{first.task}: {first.setting}, {first.protocol}"
     return {
         "title": title,

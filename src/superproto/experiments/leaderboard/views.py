@@ -265,7 +265,7 @@ def _charts(leaderboard: Leaderboard, setting: str, features: str) -> list[tuple
         if run:
             title = f"{column.data.title}: the best {len(run)}"
             axis = "per-class accuracy" if setting == "zsl" else "H"
-            chart = bar_chart(run, [[cells[m].score for m in run]], axis, text=percent, says=title)
+            chart = bar_chart(run, [[cells[m].score for m in run]], axis, text=percent, alt=title)
             drawn.append((chart, title))
     return drawn
 

@@ -59,7 +59,7 @@ def _convergence_chart(found: Measured, kind: str) -> Markup:
         if (values := content.get(kind, {}).get("objective"))
     ]
     return line_chart(
-        lines, "iteration", "objective (1 first, 0 last)", log=(True, False), says=f"Convergence, {kind}", width=430
+        lines, "iteration", "objective (1 first, 0 last)", log=(True, False), alt=f"Convergence, {kind}", width=430
     )
 
 
@@ -92,7 +92,7 @@ def _timing_chart(found: Measured, kind: str) -> Markup:
         lines.append(Series(data, [p["pool"] for p in points], [p["sweep_seconds"] for p in points], hovers=hovers))
     return line_chart(
         lines, "samples in the pool", "seconds of one core for an iteration", log=(True, True),
-        says=f"Time against pool size, {kind}", width=430,
+        alt=f"Time against pool size, {kind}", width=430,
     )  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def draw_predictability(found: Measured) -> dict[str, Any]:
         chart = bar_chart(
             [name for name, _, _ in shown], [[0.5 if np.isnan(auc) else auc for _, auc, _ in shown]],
             "area under the curve (0.5: guessing)", limits=(0.3, 1.0), reference=0.5, bar=10,
-            says=f"How well each attribute of {data} is foretold on classes not trained on",
+            alt=f"How well each attribute of {data} is foretold on classes not trained on",
             hovers=[[f"{name}: area {auc:.3f}, correlation {r:.2f}" for name, auc, r in shown]],
             text=lambda value: f"{value:.2f}",
         )  # fmt: skip
@@ -143,7 +143,7 @@ def _embedding_chart(data: str, title: str, content: Mapping[str, Any], labels: 
         hovers=[names[t] if t == p else f"{names[t]}, called {names[p]}" for t, p in zip(truth, labels)],
         size=2.6, width=335, height=320, with_legend=labels is truth,
         hollow=[p not in number for p in labels],
-        says=f"t-SNE of {data}, {title}",
+        alt=f"t-SNE of {data}, {title}",
     )  # fmt: skip
 
 
@@ -168,7 +168,7 @@ def _parameter_chart(found: Measured, name: str, says: str) -> Markup:
                 for value, accuracy in zip(curve["values"], curve[which])
             ]
             lines.append(Series(data, curve["values"], curve[which], dashed=which == "test", hovers=hovers))
-    return line_chart(lines, letter, "per-class accuracy", says=says, y_text=percent, width=470, x_limits=(0, 1))
+    return line_chart(lines, letter, "per-class accuracy", alt=says, y_text=percent, width=470, x_limits=(0, 1))
 
 
 def _kinds(found: Measured) -> list[str]:

@@ -162,7 +162,7 @@ def write_growth_chart(path: str | os.PathLike[str], entry: Entry) -> None:
         for name, curve in entry["curves"].items()
     ]
     says = "Seconds of a fit of five outer iterations as one size grows and the others stay."
-    chart = line_chart(lines, "size", "seconds", says=says, width=560, log=(True, True))
+    chart = line_chart(lines, "size", "seconds", alt=says, width=560, log=(True, True))
     with write_whole(path, text=True) as handle:
         handle.write(str(standalone_svg(chart)))
 
