@@ -267,7 +267,7 @@ def test_a_corrupt_line_costs_its_own_run_and_no_other(
         if (r.kind, r.method, r.setting) == ("run", "kmeans", "zsl") and r.params["whiten"]
     )
     (tmp_path / "r.jsonl").write_text("\n".join([*lines[:at], lines[at][:99], *lines[at + 1 :]]) + "\n")
-    with pytest.warns(UserWarning, match=f"line {at + 1} is no record"):
+    with pytest.warns(UserWarning, match=f"line {at + 1} is not a record"):
         leaderboard = build_leaderboard(plan, read_records(tmp_path / "r.jsonl"))
     whole = build_leaderboard(plan, records)
     hurt = Column(plan.data[0], "whitened", "zsl")

@@ -91,7 +91,7 @@ def job(name, measure=measured):
 def test_an_error_is_recorded_and_reported_and_the_rest_goes_on(tmp_path):
     jobs = [job("a"), job("b", broken), job("c")]
     with pytest.warns(
-        UserWarning, match="figure b failed: ZeroDivisionError: no samples. The rest of the plan goes on"
+        UserWarning, match="figure b failed: ZeroDivisionError: no samples. The rest of the plan continues"
     ):
         found = run_jobs(jobs, tmp_path / "r.jsonl")
     assert [(r.method, r.failed, bool(r.scores)) for r in found] == [

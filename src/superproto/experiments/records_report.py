@@ -1,4 +1,4 @@
-"""SHOW any file of records on a page: every run by task, the best first, and whatever figures were measured."""
+"""RESEARCH: the report of a file of records: every run by task, the best first, and the measured figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from superproto.reporting.table import Table
 
 
 def build_from_records(records: Sequence[Record], name: str) -> Page:
-    """The page; the newest record of each run counts."""
+    """Build the page. Of repeated runs, the newest record counts."""
     newest = list({record.key: record for record in records}.values())
     runs = [record for record in newest if record.kind == "run"]
     by_task: dict[tuple[str, str, str, str], list[Record]] = {}
