@@ -136,8 +136,8 @@ def test_every_published_row_is_on_the_page(made: tuple[Path, str]) -> None:
 def test_what_is_embedded_is_measured_once(data: Path) -> None:
     full = read_plan()
     tasks = TaskCache(Data("Small", "small.npz", "CUB", "synthetic"), data)
-    assert [job.asked.method for job in jobs_of(full, None, set(), ["digits", "convergence"])] == ["digits"]
-    assert [job.asked.method for job in jobs_of(full, tasks, set(), ["digits", "convergence"])] == ["convergence"]
+    assert [job.request.method for job in jobs_of(full, None, set(), ["digits", "convergence"])] == ["digits"]
+    assert [job.request.method for job in jobs_of(full, tasks, set(), ["digits", "convergence"])] == ["convergence"]
 
 
 def test_missing_data_is_said(made: tuple[Path, str]) -> None:

@@ -124,7 +124,7 @@ def test_a_method_that_fails_leaves_the_others(tmp_path, task, monkeypatch):
     with pytest.warns(UserWarning, match="LinAlgError: singular"):
         found = run_methods([Run(task, name) for name in ("sae", "eszsl")], tmp_path / "r.jsonl")
     assert [bool(r.scores) for r in found] == [False, True]
-    assert found[0].params == Run(task, "sae").job().asked.params
+    assert found[0].params == Run(task, "sae").job().request.params
 
 
 def test_an_interrupt_is_no_error_of_a_job(tmp_path):

@@ -1,7 +1,8 @@
 """The applications that the verbs register with, the panels of `superproto --help`, and the list of files with verbs.
 
-A group of verbs is a file here. It does `from superproto.cli.app import app`, puts `@app.command(...)` on its
-functions, and imports the library inside them, so that `superproto --help` loads neither numpy nor scikit-learn.
+A group of verbs is a file here. It does `from superproto.cli.app import app` and decorates its functions with
+`@app.command(...)`. The functions import the library inside, so that `superproto --help` loads neither numpy nor
+scikit-learn.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ app = typer.Typer(
     help="Label samples, also of classes that have no labeled example (zero-shot recognition).\n\n"
     "Input: feature vectors or pictures, labels for some classes, and a description\n"
     "of every class (attributes or a text). Output: a class and a probability for\n"
-    "every unlabeled sample.",
+    "every unlabeled sample. A class is seen if it has labeled samples, else unseen.",
     epilog="Start with [bold]superproto demo[/bold]. For your own data: pack, fit, predict, report; "
     "for pictures: label, explore. The --help of each command has an example.",
     rich_markup_mode="rich",

@@ -88,6 +88,8 @@ def pack_verb(
 def info_verb(path: PackPath, attributes: Attributes = "att", as_json: AsJson = False) -> None:
     """Describe a data set: its sizes, problems in its values, and samples shared by its splits.
 
+    Use it on a new pack before fitting. Nothing is changed.
+
     \b
     Example:  superproto info cub.npz
     """

@@ -65,7 +65,8 @@ def evaluate_verb(
 
     Input: a pack whose test samples have known labels, which the method does
     not see. Output: the accuracy averaged over the unseen classes, with a 95 %
-    interval, and the seconds of each part of the run.
+    interval, and the seconds of each part of the run. With --setting gzsl also
+    seen classes are scored, and the harmonic mean of the two accuracies.
 
     \b
     Example:  superproto evaluate cub.npz

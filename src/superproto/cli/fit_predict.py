@@ -33,7 +33,8 @@ from superproto.errors import UserError
 def fit_verb(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")],
     path: Annotated[
-        Path | None, typer.Argument(metavar="PACK", help="A pack (.npz), or an xlsa17 folder.", show_default=False)
+        Path | None,
+        typer.Argument(metavar="PACK", help="A data set, as `superproto pack` writes it.", show_default=False),
     ] = None,
     features: Annotated[
         Path | None,

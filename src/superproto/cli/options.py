@@ -146,7 +146,11 @@ def check_output(output: Path | None, *inputs: Path | None) -> None:
 
 
 PackPath = Annotated[
-    Path, typer.Argument(metavar="PACK", help="A pack (.npz), or an xlsa17 folder (res101.mat and att_splits.mat).")
+    Path,
+    typer.Argument(
+        metavar="PACK",
+        help="A data set: a pack (.npz) from `superproto pack`, or a folder with res101.mat and att_splits.mat.",
+    ),
 ]
 Method = Annotated[
     str,

@@ -91,8 +91,8 @@ def is_number(text: str) -> bool:
 def is_header(row: list[str], following: Sequence[list[str]], path: Path) -> bool:
     """Tell whether the first line of a CSV names its columns: by words, or by numbers 0, 1, 2 ... or 1, 2, 3 ...
 
-    Raises in two ambiguous cases: such numbers above lines of integers, and a mixture of words and decimal numbers,
-    which may be a line of numbers with a mistake.
+    Raises in two ambiguous cases. Such numbers above lines of integers may be values. A mixture of words and decimal
+    numbers may be a line of numbers with a mistake.
     """
     if not all(is_number(cell) for cell in row[1:] or row):
         decimal = next((cell for cell in row[1:] if _DECIMAL.fullmatch(cell.strip())), None)

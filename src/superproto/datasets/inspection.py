@@ -34,7 +34,7 @@ class Description:
 def describe(path: str | os.PathLike[str], *, attributes: str = "att") -> Description:
     """Describe a pack or an xlsa17 folder; faults are listed and not raised."""
     raw = read_source(path, attributes=attributes)
-    splits, _, said = repaired(raw.splits)
+    splits, _, remarks = repaired(raw.splits)
     pack = replace(raw, splits=splits)
     wrong = tuple(faults(pack))
     tables = pack.features.ndim == pack.semantics.ndim == 2
@@ -43,7 +43,7 @@ def describe(path: str | os.PathLike[str], *, attributes: str = "att") -> Descri
     return Description(
         name=pack.name,
         facts=facts,
-        leaks=() if wrong else (*(raw.notes or said), *_leaks(pack)),
+        leaks=() if wrong else (*(raw.notes or remarks), *_leaks(pack)),
         warnings=() if wrong else tuple(_warnings(pack)),
         faults=wrong,
         card=recognize(names, classes, attributes_, len(pack.features)) if tables else None,
@@ -66,12 +66,16 @@ def _facts(pack: Pack) -> Iterator[str]:
 
 def _leaks(pack: Pack) -> Iterator[str]:
     """Yield how many test samples are also among the training samples."""
-    for labeled, asked in (("trainval", "test_seen"), ("trainval", "test_unseen"), ("ss_trainval", "ss_test_unseen")):
-        if labeled in pack.splits and asked in pack.splits:
+    for labeled, unlabeled in (
+        ("trainval", "test_seen"),
+        ("trainval", "test_unseen"),
+        ("ss_trainval", "ss_test_unseen"),
+    ):
+        if labeled in pack.splits and unlabeled in pack.splits:
             given = set(_row_bytes(pack.features[pack.splits[labeled]]))
-            twins = sum(key in given for key in _row_bytes(pack.features[pack.splits[asked]]))
+            twins = sum(key in given for key in _row_bytes(pack.features[pack.splits[unlabeled]]))
             if twins:
-                yield f"{twins} samples of {asked}_loc repeat a sample of {labeled}_loc exactly."
+                yield f"{twins} samples of {unlabeled}_loc repeat a sample of {labeled}_loc exactly."
 
 
 def _warnings(pack: Pack) -> Iterator[str]:

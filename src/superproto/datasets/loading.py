@@ -71,14 +71,14 @@ def read_source(path: str | os.PathLike[str], *, attributes: str = "att") -> Pac
 
 def to_task(pack: Pack, setting: str = "zsl", protocol: str = "ps", split: str = "test") -> Task:
     """Check a pack and make a task of it. Parameters are those of :func:`load`."""
-    splits, _, said = repaired(pack.splits)
+    splits, _, remarks = repaired(pack.splits)
     pack = checked(replace(pack, splits=splits))
-    notes = (*summary(pack, protocol), *(pack.notes or said))
+    notes = (*summary(pack, protocol), *(pack.notes or remarks))
     if split == "val":
         task = _validation(pack, setting, protocol)
     else:
-        labeled, asked = _test_rows(pack, setting, protocol)
-        task = replace(_task(pack, labeled, asked, setting), validation_classes=_validation_classes(pack, protocol))
+        labeled, unlabeled = _test_rows(pack, setting, protocol)
+        task = replace(_task(pack, labeled, unlabeled, setting), validation_classes=_validation_classes(pack, protocol))
     task = replace(task, protocol=protocol if split == "test" else f"{protocol} validation", name=pack.name)
     return replace(task, notes=(*notes, *_counts(task)))
 
@@ -124,13 +124,13 @@ def _test_rows(pack: Pack, setting: str, protocol: str) -> tuple[Array, Array]:
         if setting == "gzsl":
             raise UserError("The standard split has no test samples of seen classes. Use protocol='ps' with 'gzsl'.")
         return pack.splits["ss_trainval"], pack.splits["ss_test_unseen"]
-    labeled, asked = pack.splits["trainval"], pack.splits["test_unseen"]
+    labeled, unlabeled = pack.splits["trainval"], pack.splits["test_unseen"]
     if setting == "zsl":
-        return labeled, asked
+        return labeled, unlabeled
     seen = pack.splits.get("test_seen", np.empty(0, np.int64))
-    if not len(seen) and (pack.labels[asked] >= 0).any():
+    if not len(seen) and (pack.labels[unlabeled] >= 0).any():
         raise UserError(f"{pack.name} has no test samples of seen classes (test_seen_loc). Use setting='zsl'.")
-    return labeled, np.concatenate([seen, asked])
+    return labeled, np.concatenate([seen, unlabeled])
 
 
 def _validation(pack: Pack, setting: str, protocol: str) -> Task:
@@ -139,12 +139,12 @@ def _validation(pack: Pack, setting: str, protocol: str) -> Task:
         raise UserError(
             f"{pack.name} has no train_loc and val_loc with different classes ({protocol}). Use task.folds(n)."
         )
-    labeled, asked = pack.splits["train"], pack.splits["val"]
+    labeled, unlabeled = pack.splits["train"], pack.splits["val"]
     if setting == "gzsl":
         rng = np.random.default_rng(_VALIDATION_SEED)
         moved = part_of_each_class(pack.labels[labeled], 0.2, rng, leave=1)
-        labeled, asked = np.delete(labeled, moved), np.concatenate([labeled[moved], asked])
-    task = _task(pack, labeled, asked, setting)
+        labeled, unlabeled = np.delete(labeled, moved), np.concatenate([labeled[moved], unlabeled])
+    task = _task(pack, labeled, unlabeled, setting)
     return task.restricted(np.union1d(pack.classes_of("train"), hidden))
 
 
@@ -156,8 +156,8 @@ def _validation_classes(pack: Pack, protocol: str) -> Array | None:
     return None if np.isin(hidden, pack.classes_of("train")).any() else hidden
 
 
-def _task(pack: Pack, labeled: Array, asked: Array, setting: str) -> Task:
-    rows = np.concatenate([labeled, asked])
+def _task(pack: Pack, labeled: Array, unlabeled: Array, setting: str) -> Task:
+    rows = np.concatenate([labeled, unlabeled])
     y = pack.labels[rows].copy()
     y[len(labeled) :] = -1
     called = pack.ids if pack.paths is None else pack.paths

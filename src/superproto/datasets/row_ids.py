@@ -102,8 +102,8 @@ def _check_unique(values: Sequence[Hashable], texts: list[str], path: Path) -> N
     for place, value in enumerate(values):
         if value in first:
             one, other = texts[first[value]], texts[place]
-            said = f"the id '{one}' occurs {list(values).count(value)} times" if one == other else None
+            problem = f"the id '{one}' occurs {list(values).count(value)} times" if one == other else None
             raise UserError(
-                f"{path}: {said or f'the ids {one!r} and {other!r} are the same number'}. Give each row one."
+                f"{path}: {problem or f'the ids {one!r} and {other!r} are the same number'}. Give each row one."
             )
         first[value] = place

@@ -178,13 +178,13 @@ class Task:
             return self._divide(np.isin(truth, self.unseen_classes), "unseen")
         rng = np.random.default_rng(seed)
         if kind == "few-classes":
-            kept, said = few_classes(truth, classes, rng), f"few-classes(classes={classes}, seed={seed})"
+            kept, drawn = few_classes(truth, classes, rng), f"few-classes(classes={classes}, seed={seed})"
         elif kind == "shifted-prior":
-            kept, said = shifted_prior(truth, imbalance, rng), f"shifted-prior(imbalance={imbalance:g}, seed={seed})"
+            kept, drawn = shifted_prior(truth, imbalance, rng), f"shifted-prior(imbalance={imbalance:g}, seed={seed})"
         else:
-            kept, said = part_of_each_class(truth, fraction, rng), f"subsample(fraction={fraction:g}, seed={seed})"
+            kept, drawn = part_of_each_class(truth, fraction, rng), f"subsample(fraction={fraction:g}, seed={seed})"
         rows = np.sort(np.concatenate([np.flatnonzero(~self.asked), np.flatnonzero(self.asked)[kept]]))
-        return replace(self._select(rows), pool=f"{self.pool} {said}")
+        return replace(self._select(rows), pool=f"{self.pool} {drawn}")
 
     def folds(self, n: int = 3, seed: int = 0) -> list[Task]:
         """Return n validation tasks, in each of which other seen classes are treated as unseen.
@@ -240,7 +240,7 @@ class Task:
         changed = {name: _at(getattr(self, name), rows) for name in ("y", *_PER_SAMPLE)}
         return replace(self, **changed, **{name: _at(getattr(self, name), later) for name in _LATER})
 
-    def _divide(self, in_pool: Array, said: str) -> Task:
+    def _divide(self, in_pool: Array, origin: str) -> Task:
         """Keep the marked part of the pool; move the rest to the samples that `predict` labels later."""
         moved = np.flatnonzero(self.asked)[~in_pool]
         later = {
@@ -249,7 +249,7 @@ class Task:
         }
         stays = np.ones(len(self.X), bool)
         stays[moved] = False
-        return replace(self._select(stays), pool=self._pool_from(said), **later)
+        return replace(self._select(stays), pool=self._pool_from(origin), **later)
 
     def _mixed(self) -> Task:
         """Return the task with every unlabeled sample in the pool."""
@@ -264,7 +264,7 @@ class Task:
         """Return the description of the pool with another origin; what was drawn from it is kept."""
         return " ".join([start, *self.pool.split(" ")[1:]])
 
-    def _hide(self, classes: Array, said: str, rng: np.random.Generator) -> Task:
+    def _hide(self, classes: Array, title: str, rng: np.random.Generator) -> Task:
         """Return a task of the labeled samples only, in which these classes are the unseen ones."""
         labeled = replace(self._select(~self.asked), **_no_later())
         hidden = np.isin(labeled.y, classes)
@@ -274,7 +274,7 @@ class Task:
         fold = replace(
             labeled,
             y=np.where(hidden, -1, labeled.y),
-            name=f"{self.name}, {said}",
+            name=f"{self.name}, {title}",
             protocol=f"{self.protocol} validation",
             pool="mixed" if self.setting == "gzsl" else "unseen",
             validation_classes=None,

@@ -65,7 +65,7 @@ def _assembled(found: dict[str, Array]) -> SplitFile:
     tables = {key: _class_rows(found[key], names, key) for key in ("att", "original_att") if key in found}
     classes, attributes = tables["att"].shape
     rows = {split: from_one(found[f"{split}_loc"], f"{split}_loc") for split in _PS if f"{split}_loc" in found}
-    corrected, version, said = repaired(rows)
+    corrected, version, remarks = repaired(rows)
     samples = 1 + max(int(part.max(initial=-1)) for part in rows.values())
     notes = [f"{classes} classes with {attributes} attributes; the splits name {samples} samples."]
     card = recognize(names, classes, attributes, samples)
@@ -86,7 +86,7 @@ def _assembled(found: dict[str, Array]) -> SplitFile:
         class_names=np.arange(classes).astype(str) if names is None else names,
         **{f"{split}_loc": corrected.get(split) for split in _PS},  # type: ignore[arg-type]
         version=version,
-        notes=(*notes, *said),
+        notes=(*notes, *remarks),
     )
 
 

@@ -47,9 +47,9 @@ def stream_labels(
     part_rows: int = PART_ROWS,
     progress: Callable[[int, int], None] | None = None,
 ) -> StreamSummary:
-    """Label every row of X (an array, or whatever a fit takes) into ``folder``/part-0000000.parquet and so on.
+    """Label every row of X (an array, or anything that ``fit`` accepts) into ``folder``/part-0000000.parquet and so on.
 
-    Columns are id (the row's number, or what a Parquet column ``id`` says), label, probability, margin, runner_up. The
+    Columns are id (the row number, or that in a Parquet column ``id``), label, probability, margin, runner_up. The
     same call resumes after an interruption. It raises if the folder has other labels. ``progress(done, total)`` is
     called after each part with the numbers of rows.
     """

@@ -163,8 +163,8 @@ def _with_given(answers: LabelChunk, given: Array) -> LabelChunk:
     known = np.array([label is not None for label in given], dtype=bool)
     labels, runners = answers.label.copy(), answers.runner_up.copy()
     labels[known], runners[known] = given[known], None
-    sure, lead = np.where(known, 1.0, answers.probability), np.where(known, 1.0, answers.margin)
-    return LabelChunk(answers.id, labels, sure, lead, runners)
+    probability, margin = np.where(known, 1.0, answers.probability), np.where(known, 1.0, answers.margin)
+    return LabelChunk(answers.id, labels, probability, margin, runners)
 
 
 def _threshold(model: Any) -> float:

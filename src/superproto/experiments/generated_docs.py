@@ -177,11 +177,11 @@ def robustness_block(results: RecordedResults) -> str:
     if not found:
         return "Not measured yet: `superproto research robustness PACK`."
     worse = [f"{f['task']}, {f['condition']}" for f in found if _loss(f) > _TOLERATED_LOSS]
-    said = (
+    summary = (
         f"`HPL()` is worse than its start by more than {100 * _TOLERATED_LOSS:.0f} point in {len(worse)} of "
         f"{len(found)} conditions{': ' + '; '.join(worse) if worse else ''}."
     )
-    return f"{robustness_table(found).to_markdown()}\n\n{said}"
+    return f"{robustness_table(found).to_markdown()}\n\n{summary}"
 
 
 def robustness_table(found: Sequence[Mapping[str, Any]]) -> Table:

@@ -181,8 +181,8 @@ class Reference:
     @property
     def task(self) -> str:
         """The name of the task in records."""
-        said = "" if self.shrinkage is None else f", whitened with shrinkage {self.shrinkage:g}"
-        return f"{self.data.name}{said}"
+        suffix = "" if self.shrinkage is None else f", whitened with shrinkage {self.shrinkage:g}"
+        return f"{self.data.name}{suffix}"
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,8 @@ class Record:
     def key(self) -> str:
         """A hash of what identifies a measurement: data, kind and method, parameters, constants, seed."""
         method = self.method if self.kind == "run" else f"{self.kind} {self.method}"
-        asked = [self.data, method, self.params, self.seed, *([self.constants] if self.constants else [])]
-        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+        identity = [self.data, method, self.params, self.seed, *([self.constants] if self.constants else [])]
+        return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
     @property
     def failed(self) -> bool:
@@ -74,11 +74,11 @@ class Record:
 
 def unmeasured(kind: str, method: str, on: Task | None = None, digest: str = "", **known: Any) -> Record:
     """Return the record of a measurement before it is made: everything except the scores."""
-    asked: dict[str, Any] = {"kind": kind, "method": method, "params": {}, "chosen": "defaults", "seed": 0}
+    defaults: dict[str, Any] = {"kind": kind, "method": method, "params": {}, "chosen": "defaults", "seed": 0}
     where = {name: "" if on is None else getattr(on, name) for name in ("setting", "protocol", "pool")}
     where |= {"task": "" if on is None else on.name, "data": digest}
     found: dict[str, Any] = {"scores": {}, "seconds": 0.0, "breakdown": {}, "notes": [], "versions": versions()}
-    return Record(**{**asked, **where, **found, **known})
+    return Record(**{**defaults, **where, **found, **known})
 
 
 def failure_note(error: Exception) -> str:
@@ -212,8 +212,8 @@ class Results:
             if record.scores and record.kind == "figure":
                 self._figures[record.method, record.task] = record.scores
             elif record.scores and record.kind == "run" and not record.constants:
-                asked = f"{'none' if record.pool == 'none' else 'pool'} {_fingerprint(record.params)}"
-                key = (record.task, record.setting, record.protocol, record.method, asked)
+                params = f"{'none' if record.pool == 'none' else 'pool'} {_fingerprint(record.params)}"
+                key = (record.task, record.setting, record.protocol, record.method, params)
                 self._runs.setdefault(key, {})[record.seed] = record
 
     def tasks(self) -> set[str]:

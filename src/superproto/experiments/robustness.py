@@ -144,15 +144,15 @@ def measure_robustness(
 
 
 def _job(task: Task, digest: str, condition: Condition, number: int, seed: int) -> Job:
-    asked = unmeasured("robustness", condition.key, task, digest, params={"draws": condition.draws}, seed=seed)
-    return Job(asked, partial(_measured, task, condition, number))
+    request = unmeasured("robustness", condition.key, task, digest, params={"draws": condition.draws}, seed=seed)
+    return Job(request, partial(_measured, task, condition, number))
 
 
-def _measured(task: Task, condition: Condition, number: int, asked: Record) -> Record:
-    start, rng = perf_counter(), np.random.default_rng([asked.seed, number])
+def _measured(task: Task, condition: Condition, number: int, request: Record) -> Record:
+    start, rng = perf_counter(), np.random.default_rng([request.seed, number])
     draws = list(_accuracies(task, condition, rng))
     scores = {name: [round(float(draw[name]), 5) for draw in draws] for name in draws[0]}
-    return replace(asked, scores=scores, seconds=perf_counter() - start)
+    return replace(request, scores=scores, seconds=perf_counter() - start)
 
 
 def read_findings(path: PathLike) -> list[dict[str, Any]]:
@@ -171,18 +171,18 @@ def _accuracies(task: Task, condition: Condition, rng: np.random.Generator) -> I
     trained_on: tuple[Array, Array] | None = None
     for _ in range(condition.draws):
         perturbed = condition.perturb(given, rng)
-        asked = perturbed.asked
+        unlabeled = perturbed.asked
         # The inductive model is fitted again only if the labeled samples or the descriptions differ between draws.
-        training = perturbed.X[~asked], perturbed.semantics
+        training = perturbed.X[~unlabeled], perturbed.semantics
         if trained_on is None or not all(map(np.array_equal, trained_on, training)):
             start, trained_on = _fitted("hpl", perturbed.inductive(), whiten=not condition.prepare), training
-        answers = {START: start.predict(perturbed.X[asked])}
+        answers = {START: start.predict(perturbed.X[unlabeled])}
         ready = perturbed if condition.prepare else whiten(perturbed).task
         for method in COMPARED:
-            answers[method] = _fitted(method, ready, whiten=False).transduction_[asked]
+            answers[method] = _fitted(method, ready, whiten=False).transduction_[unlabeled]
         # Small pools have few samples per class, so the accuracy is the mean over samples.
-        small = asked.sum() < 20 * len(perturbed.unseen_classes)
-        truth = perturbed.truth[asked]
+        small = unlabeled.sum() < 20 * len(perturbed.unseen_classes)
+        truth = perturbed.truth[unlabeled]
         yield {
             name: float(np.mean(truth == found)) if small else per_class_accuracy(truth, found)
             for name, found in answers.items()

@@ -42,18 +42,18 @@ Step = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Job:
-    """One measurement: its record without scores (`asked`), and the function that completes it.
+    """One measurement: its record without scores (`request`), and the function that completes it.
 
     A recorded measurement without the scores in `needs` is repeated.
     """
 
-    asked: Record
+    request: Record
     measure: Callable[[Record], Record]
     needs: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
-        return self.asked.key
+        return self.request.key
 
     def answered_by(self, record: Record | None) -> bool:
         """Tell whether a known record makes the measurement unnecessary.
@@ -122,11 +122,11 @@ def _done(job: Job, path: PathLike | None) -> Record:
         with warnings.catch_warnings():
             # Warnings of a fit are in the notes of its record.
             warnings.simplefilter("ignore")
-            record = job.measure(job.asked)
+            record = job.measure(job.request)
     except TimeUp as over:
-        record = replace(job.asked, seconds=perf_counter() - start, notes=[str(over)])
+        record = replace(job.request, seconds=perf_counter() - start, notes=[str(over)])
     except Exception as error:
-        record = replace(job.asked, seconds=perf_counter() - start, notes=[failure_note(error)])
+        record = replace(job.request, seconds=perf_counter() - start, notes=[failure_note(error)])
     if path is not None:
         append_record(path, record)
     return record
@@ -173,7 +173,7 @@ class Run:
         `limit` is the maximum of its seconds. `keep_right` records which labels are correct, for paired comparisons.
         """
         given = self.task if isinstance(self.task, PreparedTask) else PreparedTask.of(self.task)
-        asked = unmeasured(
+        request = unmeasured(
             "run",
             self.method,
             given.task,
@@ -185,7 +185,7 @@ class Run:
         )
         ready = given.whitened if self.share_whitening else None
         needs = (CALIBRATED,) if self.seen_bias is not None and self.seed == 0 else ()
-        return Job(asked, partial(_evaluated, given, self.params, ready, limit, keep_right, self.seen_bias), needs)
+        return Job(request, partial(_evaluated, given, self.params, ready, limit, keep_right, self.seen_bias), needs)
 
 
 def _evaluated(
@@ -195,14 +195,16 @@ def _evaluated(
     limit: float | None,
     keep_right: bool,
     seen_bias: float | None,
-    asked: Record,
+    request: Record,
 ) -> Record:
     """Return the record with its scores. Shared whitening does not count towards the limit."""
     ready = None if whitened is None else whitened()
     task, params = (given.task, params) if ready is None else (ready.task, {**params, "whiten": False})
     cpu = process_time()
     with limited(limit):
-        found = evaluate(task, asked.method, params, seed=asked.seed, chosen=asked.chosen, constants=asked.constants)
+        found = evaluate(
+            task, request.method, params, seed=request.seed, chosen=request.chosen, constants=request.constants
+        )
     # CPU seconds are more comparable than wall-clock seconds on a shared machine.
     scores = {**found.scores, "cpu_seconds": process_time() - cpu}
     if keep_right:
@@ -211,7 +213,7 @@ def _evaluated(
         scores[CALIBRATED] = calibrated_scores(found, seen_bias)
     waited = {} if ready is None else {"whiten": ready.seconds}
     return replace(
-        asked,
+        request,
         scores=scores,
         seconds=found.seconds + sum(waited.values()),
         breakdown={**waited, **found.breakdown},

@@ -87,9 +87,9 @@ def _cluster_grids(pool: LabeledPictures, rows: Array, layout: PoolLayout) -> Ma
         nearest = members[np.argsort(layout.from_center[members], kind="stable")][:_IN_A_ROW]
         labels, shares = np.unique(pool.label[rows[members]], return_counts=True)
         order = np.argsort(-shares, kind="stable")[:2]
-        said = ", ".join(f"{shares[i]} {shorten(pool.names[labels[i]], 18)}" for i in order)
+        title = ", ".join(f"{shares[i]} {shorten(pool.names[labels[i]], 18)}" for i in order)
         more = int(shares.sum() - shares[order].sum())
-        shown[f"{place}: {said}" + (f", {more} others" if more else "")] = rows[nearest]
+        shown[f"{place}: {title}" + (f", {more} others" if more else "")] = rows[nearest]
     return _grid(pool, shown, "Clusters of similar pictures", named_by_label=True)
 
 

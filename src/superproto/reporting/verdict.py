@@ -46,25 +46,25 @@ class Findings(NamedTuple):
 
 def say_verdict(found: Findings) -> list[str]:
     """Return sentences: first whether the labels can be used, then the problems found."""
-    said = [_overall(found)]
+    sentences = [_overall(found)]
     if found.accuracy is not None:
-        said.append(f"The true labels are known here: {percent(found.accuracy)} per-class accuracy.")
+        sentences.append(f"The true labels are known here: {percent(found.accuracy)} per-class accuracy.")
     if found.forecast is not None:
-        said.append(
+        sentences.append(
             f"Forecast: {percent(found.forecast.accuracy)} per-class accuracy on unseen classes (chance: "
             f"{percent(found.forecast.chance)}), measured on seen classes that were labeled as if they were unseen."
         )
     if found.unmatched:
-        said.append(
+        sentences.append(
             f"The description matches no cluster of samples for {_listed(found.unmatched)}: "
             "samples with these labels probably belong to other classes."
         )
     if found.absent:
-        said.append(f"{_listed(found.absent)} probably have no sample here.")
+        sentences.append(f"{_listed(found.absent)} probably have no sample here.")
     empty = [name for name in found.empty if name not in found.absent]
     if empty:
-        said.append(f"No sample received the label {_listed(empty)}.")
-    return said
+        sentences.append(f"No sample received the label {_listed(empty)}.")
+    return sentences
 
 
 def _overall(found: Findings) -> str:

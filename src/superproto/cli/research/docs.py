@@ -41,7 +41,7 @@ def docs_verb(
 ) -> None:
     """Write the numbers in README and docs from records, or check that they are up to date.
 
-    Numbers stand between <!-- generated:NAME --> and <!-- /generated:NAME -->.
+    Generated text is between <!-- generated:NAME --> and <!-- /generated:NAME -->.
     With --check, the pages are those of --output, or of the current folder.
 
     \b

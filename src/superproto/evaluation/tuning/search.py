@@ -185,7 +185,7 @@ def read_trials(path: Path, header: Mapping[str, Any]) -> list[Trial]:
         different = [key for key in header if not isinstance(found, dict) or found.get(key) != header[key]]
         raise UserError(
             f"{path} holds trials of another search (different: {', '.join(different) or 'its header'}). "
-            "Delete it to start anew, or name another."
+            "Delete it to start again, or name another."
         )
     return trials
 

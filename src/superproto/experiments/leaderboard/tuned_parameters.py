@@ -47,7 +47,7 @@ def choose_parameters(
 
 def _search_job(plan: LeaderboardPlan, part: Part, method: str, tasks: TaskCache) -> Job:
     limits = {"features": part.features, "trials": part.trials, "seconds": part.seconds, "folds": plan.folds}
-    asked = unmeasured(
+    request = unmeasured(
         "tuning",
         method,
         tasks.task("zsl"),
@@ -56,12 +56,12 @@ def _search_job(plan: LeaderboardPlan, part: Part, method: str, tasks: TaskCache
         params={**limits, "search": choose_search(None)},
         chosen="defaults: the search for others failed",
     )
-    return Job(asked, partial(_searched, part, plan.folds, tasks))
+    return Job(request, partial(_searched, part, plan.folds, tasks))
 
 
-def _searched(part: Part, n_folds: int, tasks: TaskCache, asked: Record) -> Record:
+def _searched(part: Part, n_folds: int, tasks: TaskCache, request: Record) -> Record:
     """Search within the limits of the plan, on folds with the same features."""
-    task, method, folds = tasks.task("zsl"), asked.method, tasks.folds(n_folds, part.whiten)
+    task, method, folds = tasks.task("zsl"), request.method, tasks.folds(n_folds, part.whiten)
     space = {key: values for key, values in default_space(method).items() if key != "whiten"}
     start, found = perf_counter(), None
     try:
@@ -69,12 +69,12 @@ def _searched(part: Part, n_folds: int, tasks: TaskCache, asked: Record) -> Reco
             found = tune(task, method, space, n_trials=part.trials, time_limit=part.seconds, folds=folds)
     except TimeUp:
         over = _PATIENCE * part.seconds
-        said = f"defaults: no search, because trying them on the validation classes took over {over:g} s"
+        chosen = f"defaults: no search, because trying them on the validation classes took over {over:g} s"
     else:
         hidden = ", ".join(str(fold["hidden_classes"]) for fold in found.folds)
-        said = f"tuned on held-out seen classes (zsl, {len(found.folds)} folds of {hidden} classes): {found.reason}"
+        chosen = f"tuned on held-out seen classes (zsl, {len(found.folds)} folds of {hidden} classes): {found.reason}"
     scores = {"params": {}} if found is None else _summary(found, task)
-    return replace(asked, chosen=said, scores=scores, seconds=perf_counter() - start)
+    return replace(request, chosen=chosen, scores=scores, seconds=perf_counter() - start)
 
 
 def _summary(found: Tuned, task: Task) -> dict[str, Any]:

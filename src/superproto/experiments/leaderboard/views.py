@@ -53,11 +53,11 @@ def reasons(leaderboard: Leaderboard, setting: str, features: str) -> list[str]:
             if cell.missing and cell.missing != "not run":
                 found.setdefault(cell.missing, {}).setdefault(method, []).append(column.data.title)
     everywhere = len(leaderboard.columns(setting, features))
-    said = []
+    sentences = []
     for why, methods in found.items():
         named = [m if len(t) == everywhere else f"{m} ({', '.join(t)})" for m, t in methods.items()]
-        said.append(f"{', '.join(named)}: {why}.")
-    return said
+        sentences.append(f"{', '.join(named)}: {why}.")
+    return sentences
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -110,8 +110,8 @@ def mean_text(scores: Sequence[float | None]) -> str:
     known = [score for score in scores if score is not None]
     if not known:
         return "–"
-    said = "" if len(known) == len(scores) else f" ({len(known)} of {len(scores)})"
-    return f"{100 * sum(known) / len(known):.1f}{said}"
+    suffix = "" if len(known) == len(scores) else f" ({len(known)} of {len(scores)})"
+    return f"{100 * sum(known) / len(known):.1f}{suffix}"
 
 
 def methods_table(plan: LeaderboardPlan) -> Table:
@@ -293,11 +293,11 @@ def short_block(source: LeaderboardRecords) -> str:
     chosen = sorted({*run[:_N_BEST], *(m for m in run if m == YARDSTICK)}, key=run.index)
     head = ["method", *(f"{_SHORT[column.setting]}: {column.data.title}" for column in columns)]
     rows = [[Text(m, "code"), *(_headline(leaderboard.cells[column][m]) for column in columns)] for m in chosen]
-    said = (
+    summary = (
         f"The best {len(chosen)} of {len(run)} methods that were run, by their mean over the data sets; whitened "
         f"features, percent. **Best of all**; {LEVEL} cannot be told from the best (paired bootstrap, 95 %); – not run."
     )
-    return f"{Table(head, rows).to_markdown()}\n\n{said}"
+    return f"{Table(head, rows).to_markdown()}\n\n{summary}"
 
 
 def _headline(cell: Cell) -> Content:
@@ -355,8 +355,8 @@ def _slowest(leaderboard: Leaderboard) -> str:
             if not cell.missing:
                 key = (column.data.title, column.setting.upper())
                 longest[key] = max(longest.get(key, (0.0, "")), (cell.seconds, method))
-    said = [f"{title} {setting} `{method}` {seconds:.0f} s" for (title, setting), (seconds, method) in longest.items()]
-    return ", ".join(said) or "none yet"
+    parts = [f"{title} {setting} `{method}` {seconds:.0f} s" for (title, setting), (seconds, method) in longest.items()]
+    return ", ".join(parts) or "none yet"
 
 
 def references_block(source: LeaderboardRecords) -> str:

@@ -57,9 +57,9 @@ def _compare(
     results: Results, ablation: Ablation, variant: Variant, measure: str, data: Data, whitened: bool
 ) -> Direction | None:
     reference = ablation.variants[-1]
-    asked = [(data.name, one.method, {**one.params, "whiten": whitened}) for one in (variant, reference)]
-    runs = [results.runs(*one) for one in asked]
-    ours = [results.value(_NAMES[measure], *one) for one in asked]
+    keys = [(data.name, one.method, {**one.params, "whiten": whitened}) for one in (variant, reference)]
+    runs = [results.runs(*one) for one in keys]
+    ours = [results.value(_NAMES[measure], *one) for one in keys]
     if ours[0] is None or ours[1] is None:
         return None
     paper = _published_differences(ablation.index, variant.row, reference.row, measure)

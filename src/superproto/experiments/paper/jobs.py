@@ -37,10 +37,10 @@ class Line:
 
     def job(self, tasks: TaskCache) -> Job:
         """Return the job. A worker process uses its own cache of the data set."""
-        return Job(self._run(tasks).job().asked, partial(self._measured, tasks))
+        return Job(self._run(tasks).job().request, partial(self._measured, tasks))
 
-    def _measured(self, tasks: TaskCache, asked: Record) -> Record:
-        return self._run(tasks).job().measure(asked)
+    def _measured(self, tasks: TaskCache, request: Record) -> Record:
+        return self._run(tasks).job().measure(request)
 
     def _run(self, tasks: TaskCache) -> Run:
         shared = self.whitened and not self.is_own

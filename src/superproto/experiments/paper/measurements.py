@@ -225,11 +225,11 @@ def figure_job(plan: Plan, name: str, tasks: TaskCache | None) -> Job:
     task, digest = ("digits", "embedded") if tasks is None else (tasks.data.name, tasks.digest())
     where: dict[str, Any] = {"task": task, "data": digest, "setting": "zsl", "protocol": "ps", "pool": "unseen"}
     # The figure must be measured again when the defaults of HPL change.
-    asked = unmeasured("figure", name, params=parameters_of(make_model("hpl")), **where)
-    return Job(asked, partial(_measured, plan, tasks))
+    request = unmeasured("figure", name, params=parameters_of(make_model("hpl")), **where)
+    return Job(request, partial(_measured, plan, tasks))
 
 
-def _measured(plan: Plan, tasks: TaskCache | None, asked: Record) -> Record:
+def _measured(plan: Plan, tasks: TaskCache | None, request: Record) -> Record:
     start = perf_counter()
-    content = MEASURES[asked.method](plan, tasks)  # type: ignore[arg-type]
-    return replace(asked, scores=content, seconds=round(perf_counter() - start, 3))
+    content = MEASURES[request.method](plan, tasks)  # type: ignore[arg-type]
+    return replace(request, scores=content, seconds=round(perf_counter() - start, 3))

@@ -40,10 +40,10 @@ def bench_large(folder: Path, output: PathLike | None = None) -> Iterator[Entry]
 
 
 def _job(name: str, study: Callable[[Rates], Entry], on_start: Step = lambda name: None) -> Job:
-    def measure(asked: Record) -> Record:
+    def measure(request: Record) -> Record:
         on_start(name)
         start, rates = perf_counter(), measure_rates()
         entry = study(rates)
-        return replace(asked, scores={**entry, **machine_context(rates)}, seconds=round(perf_counter() - start, 1))
+        return replace(request, scores={**entry, **machine_context(rates)}, seconds=round(perf_counter() - start, 1))
 
     return Job(unmeasured("speed", name), measure)

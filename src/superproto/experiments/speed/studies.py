@@ -249,13 +249,13 @@ def large(folder: Path, rates: Rates, size: Size = IMAGENET, **options: Any) -> 
             model, found = fit_in_parts(np.load(path, mmap_mode="r"), y, A, rates, verbose=1, **options)
     finally:
         path.unlink(missing_ok=True)
-    asked = y < 0
+    unlabeled = y < 0
     return {
         "sizes": size._asdict(),
         **found,
         "ratios": {"fit / floor": found["seconds"]["fit"] / sum(found["floor"].values())},
         "bytes": taken,
-        "accuracy": float(np.mean(model.transduction_[asked] == truth[asked])),
+        "accuracy": float(np.mean(model.transduction_[unlabeled] == truth[unlabeled])),
         "kept": {"anonymous memory <= 3 GB": taken["peak"] <= MOST_MEMORY},
     }
 

@@ -63,8 +63,8 @@ def breakdown_block(entries: Entries) -> str:
             floor = entry["floor"].get(part)
             cells += [_seconds(entry["seconds"][part]), "–" if floor is None else _seconds(floor)]
         rows.append([part, *cells])
-    said = "; ".join(f"{name}: {_sizes(entry)}, {_machine(entry)}" for name, entry in known)
-    return f"{said}.\n\n{Table(head, rows).to_markdown()}"
+    title = "; ".join(f"{name}: {_sizes(entry)}, {_machine(entry)}" for name, entry in known)
+    return f"{title}.\n\n{Table(head, rows).to_markdown()}"
 
 
 def growth_block(entries: Entries) -> str:

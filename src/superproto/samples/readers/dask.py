@@ -1,9 +1,9 @@
 """READ on a cluster: Dask arrays and delayed readers, with the workers of ``distributed``.
 
-A pass sends its function, with the small arrays bound in it, to the cluster once. Workers copy it from each other, run
-it where the chunks are, and add the results up in a tree, so that the caller receives small arrays only. The function
-is itself a task. If a worker dies, Dask repeats the tasks of that worker on another. Chunks of ``X`` are read again in
-every pass; chunks of ``X.persist()`` stay in the memory of the workers.
+A pass sends its function, with the small arrays bound in it, to the cluster once. Workers copy it from each other and
+run it where the chunks are. They add the results up in a tree, so that the caller receives small arrays only. If a
+worker dies, Dask repeats the tasks of that worker on another. Chunks of ``X`` are read again in every pass; chunks of
+``X.persist()`` stay in the memory of the workers.
 """
 
 from __future__ import annotations

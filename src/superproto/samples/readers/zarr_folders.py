@@ -1,7 +1,7 @@
 """READ Zarr safely: check the metadata before the zarr package reads them.
 
 A codec named in the metadata can run code (numcodecs has one that unpickles), and the shape may be false. So codecs and
-types must be on a list of plain ones, every chunk must be a file, and the claimed size must match the stored size.
+types must be on a list of plain ones. Every chunk must be a file, and the claimed size must match the stored size.
 """
 
 from __future__ import annotations
