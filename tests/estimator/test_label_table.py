@@ -184,7 +184,7 @@ def test_a_folder_of_other_labels_is_refused(model: Any, task: Task, tmp_path: P
         stream_labels(model, X[::-1].copy(), tmp_path / "labels")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "diary.txt").write_text("mine")
-    with pytest.raises(UserError, match="exists and is no folder of labels"):
+    with pytest.raises(UserError, match="exists and is not a folder of labels"):
         stream_labels(model, X, tmp_path / "full")
 
 

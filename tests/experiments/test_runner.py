@@ -103,7 +103,7 @@ def test_an_error_is_recorded_and_reported_and_the_rest_goes_on(tmp_path):
 
 
 def test_what_failed_is_tried_again_and_what_did_not_is_not(tmp_path):
-    with pytest.warns(UserWarning, match="goes on"):
+    with pytest.warns(UserWarning, match="continues"):
         run_jobs([job("a"), job("b", broken)], tmp_path / "r.jsonl")
     heard = []
     run_jobs(

@@ -135,7 +135,7 @@ def test_the_large_study_leaves_no_features_behind(quick, tmp_path, capsys):
     assert "GB of anonymous memory at most" in SPEED_BLOCKS["speed-large"]({"large": entry})
     assert "| small algebra |" in SPEED_BLOCKS["speed-parts"]({"large": entry})
     assert "iteration 1: objective" in capsys.readouterr().err
-    with pytest.raises(UserError, match="is no folder"):
+    with pytest.raises(UserError, match="is not a folder"):
         bench_large(tmp_path / "nowhere")
     with pytest.raises(UserError, match="GB free, but the features take"):
         studies.large(tmp_path, RATES, Size(10**12, 200, 32, 10, 5, 8))

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 class Several(str, Enum):
+    """What to do with several vectors of one class."""
+
     average = "average"
     keep = "keep"
 

@@ -18,21 +18,29 @@ if TYPE_CHECKING:
 
 
 class Setting(str, Enum):
+    """Zero-shot learning, or generalized zero-shot learning."""
+
     zsl = "zsl"
     gzsl = "gzsl"
 
 
 class Protocol(str, Enum):
+    """The proposed split, or the standard split."""
+
     ps = "ps"
     ss = "ss"
 
 
 class Split(str, Enum):
+    """The test classes, or the validation classes."""
+
     test = "test"
     val = "val"
 
 
 class Preparation(str, Enum):
+    """How `compare` prepares the features."""
+
     standard = "standard"
     whitened = "whitened"
     raw = "raw"

@@ -31,6 +31,7 @@ class Card:
 
     @property
     def classes(self) -> int:
+        """The number of all classes."""
         return self.train_classes + self.val_classes + self.unseen_classes
 
 

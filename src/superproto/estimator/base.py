@@ -101,7 +101,7 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
     # -- answers ---------------------------------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> Array:
-        """Return (N, C) scores. Columns are ordered as ``classes_``; classes that are no candidates have -inf.
+        """Return (N, C) scores. Columns are ordered as ``classes_``; classes that are not candidates have -inf.
 
         With two classes and no semantics the result is (N,), as in scikit-learn: positive for ``classes_[1]``.
         """

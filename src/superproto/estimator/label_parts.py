@@ -151,7 +151,7 @@ def _open_folder(place: Path, plan: dict[str, Any]) -> None:
             raise UserError(f"{place} holds labels of another model or other rows. Give another folder.")
         return
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise UserError(f"{place} exists and is no folder of labels. Give another name.")
+        raise UserError(f"{place} exists and is not a folder of labels. Give another name.")
     place.mkdir(exist_ok=True)
     with write_whole(manifest, text=True) as handle:
         json.dump(plan, handle)

@@ -53,6 +53,7 @@ class Problem:
 
     @property
     def n_classes(self) -> int:
+        """The number of classes, seen and unseen."""
         return len(self.names)
 
     def seen_columns(self, rows: NDArray[Any]) -> NDArray[np.int64]:

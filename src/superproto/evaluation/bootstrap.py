@@ -19,6 +19,8 @@ _MOST_DRAWN = 2**21  # Indices in memory at a time: 16 MiB, whatever the size of
 
 
 class Interval(NamedTuple):
+    """The ends of an interval."""
+
     low: float
     high: float
 

@@ -84,6 +84,7 @@ class Evaluation:
 
     @property
     def seconds(self) -> float:
+        """Seconds of fit and prediction, without import and loading."""
         return sum(self.breakdown.get(name, 0.0) for name in _OF_THE_METHOD)
 
 

@@ -21,6 +21,7 @@ class PairedGain(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
+        """Whether the gain is significant."""
         return self.mean > self.threshold
 
 

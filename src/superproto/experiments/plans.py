@@ -48,6 +48,7 @@ class Data:
         return Path(self.find).stem
 
     def allows(self, method: str) -> bool:
+        """Tell whether a method is run on this data set."""
         return not self.only or method in self.only
 
 
@@ -105,6 +106,7 @@ class Figure:
     without: tuple[str, ...] = ()
 
     def wants(self, data: Data) -> bool:
+        """Tell whether the figure shows a data set."""
         named = not self.data or data.dataset in self.data or data.find in self.data
         return named and data.find not in self.without
 
@@ -146,6 +148,7 @@ class Part:
 
     @property
     def whiten(self) -> bool:
+        """Whether the features are whitened."""
         return self.features == "whitened"
 
 
@@ -160,6 +163,7 @@ class Skip:
     setting: str = ""
 
     def covers(self, method: str, part: Part, setting: str) -> bool:
+        """Tell whether this combination is skipped."""
         wanted = (self.data or part.data.name, self.features or part.features, self.setting or setting)
         return method == self.method and wanted == (part.data.name, part.features, setting)
 
@@ -215,6 +219,7 @@ class LeaderboardPlan(_SeededPlan):
 
     @property
     def methods(self) -> tuple[str, ...]:
+        """The methods of all groups."""
         return tuple(name for names in self.groups.values() for name in names)
 
     @property

@@ -84,6 +84,7 @@ class TaskCache:
 
     @property
     def exists(self) -> bool:
+        """Whether the data set is in the folder."""
         return self.path.exists()
 
     def size(self) -> int:
@@ -92,6 +93,7 @@ class TaskCache:
         return sum(file.stat().st_size for file in files)
 
     def prepared(self, setting: str = "zsl", protocol: str = "ps") -> PreparedTask:
+        """Return the prepared task of a setting and protocol."""
         key = (setting, protocol)
         if key not in self._prepared:
             self._prepared[key] = PreparedTask(lambda: self._read(*key), lambda: self.whitened(*key))
@@ -102,6 +104,7 @@ class TaskCache:
         return self.prepared(setting, protocol).task
 
     def digest(self, setting: str = "zsl", protocol: str = "ps") -> str:
+        """Return the digest of the task of a setting and protocol."""
         return self.prepared(setting, protocol).digest
 
     def digests(self) -> set[str]:

@@ -97,6 +97,7 @@ class WhitenedSamples:
 
     @property
     def dimension(self) -> int:
+        """The number of features."""
         return self.rows.n_columns
 
     def gram(self) -> Array:

@@ -38,6 +38,7 @@ class Trial(NamedTuple):
 
     @property
     def mean(self) -> float:
+        """The mean score over the folds; -inf without a score."""
         return float(np.mean(self.scores)) if self.scores else -math.inf
 
 

@@ -69,6 +69,7 @@ class Leaderboard:
     cells: Mapping[Column, Mapping[str, Cell]]
 
     def columns(self, setting: str, features: str) -> list[Column]:
+        """Return the columns of a setting and a kind of features."""
         return [column for column in self.cells if (column.setting, column.features) == (setting, features)]
 
     def kinds(self) -> list[tuple[str, str]]:

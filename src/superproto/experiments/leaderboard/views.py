@@ -282,6 +282,7 @@ class LeaderboardRecords:
 
     @cached_property
     def leaderboard(self) -> Leaderboard:
+        """The leaderboard of these records."""
         return build_leaderboard(self.plan, self.records)
 
 
