@@ -73,9 +73,9 @@ def _leaks(pack: Pack) -> Iterator[str]:
     ):
         if labeled in pack.splits and unlabeled in pack.splits:
             given = set(_row_bytes(pack.features[pack.splits[labeled]]))
-            twins = sum(key in given for key in _row_bytes(pack.features[pack.splits[unlabeled]]))
-            if twins:
-                yield f"{twins} samples of {unlabeled}_loc repeat a sample of {labeled}_loc exactly."
+            repeated = sum(key in given for key in _row_bytes(pack.features[pack.splits[unlabeled]]))
+            if repeated:
+                yield f"{repeated} samples of {unlabeled}_loc repeat a sample of {labeled}_loc exactly."
 
 
 def _warnings(pack: Pack) -> Iterator[str]:

@@ -346,9 +346,9 @@ def _allowed(candidates: Any, seen: NDArray[np.bool_], names: NDArray[Any]) -> N
 
 def _warn_about_duplicates(table: NDArray[np.float64], names: NDArray[Any]) -> None:
     _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
-    twins = np.flatnonzero(first[inverse.ravel()] != np.arange(len(table)))
-    if len(twins):
-        pairs = [f"{name_of(names, int(first[inverse.ravel()][j]))} and {name_of(names, int(j))}" for j in twins[:3]]
+    repeated = np.flatnonzero(first[inverse.ravel()] != np.arange(len(table)))
+    if len(repeated):
+        pairs = [f"{name_of(names, int(first[inverse.ravel()][j]))} and {name_of(names, int(j))}" for j in repeated[:3]]
         warnings.warn(
             f"Some classes have the same description: {', '.join(pairs)}. "
             "Their samples are divided by the features only.",

@@ -150,7 +150,7 @@ def summarize_demo(demo: Demo) -> dict[str, Any]:
         "transductive": demo.accuracy(demo.transductive),
         "descriptions": _descriptions(demo),
         "prototypes": prototypes_picture(demo),
-        "settling": _settling(demo.transductive),
+        "convergence": _convergence(demo.transductive),
         "confusions": _confusions(demo),
         "n_pictures": len(pool_truth),
         "n_wrong": int((demo.transductive.labels != pool_truth).sum()),
@@ -195,7 +195,7 @@ def _shown_iterations(attempt: Attempt) -> list[int]:
     return sorted({*[i for i in range(last) if attempt.labels_changed[i]][:8], last})
 
 
-def _settling(attempt: Attempt) -> dict[str, Any]:
+def _convergence(attempt: Attempt) -> dict[str, Any]:
     """Draw the objective and the number of changed labels by iteration."""
     iterations = list(range(1, len(attempt.labels_changed) + 1))
     objective = Series("objective", iterations, attempt.objective)
