@@ -98,6 +98,6 @@ def test_nothing_that_is_read_is_replaced(tmp_path):
 
     (tmp_path / "x.npy").touch()
     (tmp_path / "link.npy").symlink_to(tmp_path / "x.npy")
-    with pytest.raises(UserError, match="is read here"):
+    with pytest.raises(UserError, match="is an input and would be replaced"):
         refuse_to_replace(tmp_path / "link.npy", None, tmp_path / "x.npy")
     refuse_to_replace(tmp_path / "new.csv", tmp_path / "x.npy")

@@ -1,6 +1,7 @@
 """Zero-shot recognition with hierarchical prototypes.
 
-Public names load when they are first used, so that ``import superproto`` costs nothing.
+The main class is :class:`HPL`; :mod:`superproto.datasets` loads data and :mod:`superproto.metrics` scores predictions.
+Public names are imported when they are first used, so that ``import superproto`` is fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The exception for a mistake that the user can correct: the command line prints it as one line and exits with 2."""
+"""The exception for a mistake that the user can correct.
+
+The command line prints its message as one line and exits with code 2.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,10 @@ _LONGEST = 600
 
 
 class UserError(ValueError):
-    """A sentence that names the user's value and the cure; one line of printable text, whatever the value was."""
+    """Raise this for a mistake in the user's input.
+
+    The message names the user's value and the cure. It is reduced to one line of printable text of at most 600 letters.
+    """
 
     def __init__(self, message: str) -> None:
         line = " ".join(str(message).split())

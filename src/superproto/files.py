@@ -1,6 +1,6 @@
-"""Files that are whole or absent, and the limit on what a file may unfold to.
+"""Atomic writes, checks of paths, and the limit on the decompressed size of a file.
 
-A file appears under its final name only when every byte of it is on the disk; a failure leaves nothing behind.
+A file gets its final name only when all of its bytes are on the disk. A failed write leaves no file.
 """
 
 from __future__ import annotations
@@ -20,24 +20,26 @@ from superproto.errors import UserError
 
 PathLike = str | os.PathLike[str]
 
-# Real features shrink two- to tenfold; deflate's most is a thousandfold. What unfolds beyond this is a bomb, not data.
+# Compression makes real features 2 to 10 times smaller. Deflate can reach a factor of 1000, which zip bombs use.
 _MOST_EXPANSION = 50
 _ALWAYS_ALLOWED = 256 * 2**20
 
 
 def expansion_limit(file_size: int) -> int:
-    """The bytes that a compressed file of this size may unfold to: 50 times its size, and at least 256 MiB."""
+    """Return how many bytes a compressed file may decompress to: 50 times its size, and at least 256 MiB."""
     return max(_ALWAYS_ALLOWED, _MOST_EXPANSION * file_size)
 
 
 def check_expansion(claimed: int, stored: int) -> None:
-    """Refuse what claims to hold more than so many stored bytes may unfold to; every reader of files asks here."""
+    """Raise if a file of ``stored`` bytes claims to decompress to more than the limit. Every reader calls this."""
     if claimed > expansion_limit(stored):
-        raise UserError(f"{stored} bytes unfold to {claimed / 2**30:.1f} GiB, as in a zip bomb. Nothing was read.")
+        raise UserError(
+            f"{stored} bytes would decompress to {claimed / 2**30:.1f} GiB, as in a zip bomb. Nothing was read."
+        )
 
 
 def existing_file(path: str | os.PathLike[str]) -> Path:
-    """The path, once it is known to be a file that can be opened for reading."""
+    """Return the path if it is a file that can be opened for reading; raise otherwise."""
     path = Path(path)
     if os.path.isdir(path):
         raise UserError(f"{path} is a folder. Give a file.")
@@ -51,14 +53,14 @@ def existing_file(path: str | os.PathLike[str]) -> Path:
 
 
 def refuse_to_replace(output: str | os.PathLike[str], *inputs: str | os.PathLike[str] | None) -> None:
-    """What is written must not take the place of what is read."""
+    """Raise if the output is the same file as one of the inputs."""
     for given in inputs:
         if given is not None and os.path.isfile(output) and os.path.exists(given) and os.path.samefile(output, given):
-            raise UserError(f"{output} is read here, and would be replaced. Give --output another name.")
+            raise UserError(f"{output} is an input and would be replaced. Give --output another name.")
 
 
 def check_writable(path: PathLike) -> None:
-    """Raise before any work is done if a file cannot be written there."""
+    """Raise if a file cannot be written at this path. Call it before the work whose result is written there."""
     path = Path(path)
     if os.path.isdir(path):
         raise UserError(f"{path} is a folder. Give the name of a file to write.")
@@ -70,7 +72,7 @@ def check_writable(path: PathLike) -> None:
 
 @contextmanager
 def write_whole(path: str | os.PathLike[str], *, text: bool = False) -> Iterator[IO[Any]]:
-    """A handle (binary, or UTF-8 text) whose content takes the name `path` only if the block ends well.
+    """Open a file for writing (binary, or UTF-8 text) that gets the name `path` only if the block raises no error.
 
     >>> with write_whole("labels.csv", text=True) as handle:
     ...     length = handle.write("id,label\\n")
@@ -80,7 +82,8 @@ def write_whole(path: str | os.PathLike[str], *, text: bool = False) -> Iterator
     path = Path(path)
     if os.path.isdir(path):
         raise UserError(f"{path} is a folder. Give the name of a file to write.")
-    # A pipe or a device (-o /dev/stdout) has no "whole": write into it, and never replace it, nor a link to a file.
+    # A pipe or a device (-o /dev/stdout) cannot be replaced atomically: write into it directly.
+    # A link is resolved first, so that the file it points to is replaced, and not the link.
     stream = _own_stream(path)
     direct = stream is not None or (os.path.exists(path) and not os.path.isfile(path))
     path = path if direct else Path(os.path.realpath(path))
@@ -109,12 +112,12 @@ def write_whole(path: str | os.PathLike[str], *, text: bool = False) -> Iterator
 
 
 def this_process() -> str:
-    """This process among those of all machines that may share a folder."""
+    """Return a name of this process that is unique among the machines that share a folder."""
     return f"{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-{os.getpid()}"
 
 
 def is_running(process: str) -> bool:
-    """Whether a process that :func:`this_process` named is alive; of another machine's nobody knows, so it is."""
+    """Tell whether a process named by :func:`this_process` is running. One on another machine counts as running."""
     machine, _, number = process.partition("-")
     if os.name == "nt" or machine != this_process().partition("-")[0] or not number.isdecimal():
         return True
@@ -128,7 +131,7 @@ def is_running(process: str) -> bool:
 
 
 def _remove_left_behind(path: Path) -> None:
-    """Unfinished files for this path whose process was killed."""
+    """Delete unfinished files for this path whose process was killed."""
     pattern = re.compile(re.escape(f".{path.name[:80]}.") + r"([0-9a-f]{8}-[0-9]+)-[0-9a-f]+\.part")
     with suppress(OSError):
         for entry in os.scandir(path.parent):
@@ -139,13 +142,13 @@ def _remove_left_behind(path: Path) -> None:
 
 
 def _keep_mode(path: Path, handle: IO[Any]) -> None:
-    """A file that only its owner may read stays so when it is replaced."""
+    """Copy the permissions of the file that is replaced."""
     with suppress(OSError, AttributeError):
         os.fchmod(handle.fileno(), stat.S_IMODE(os.stat(path).st_mode))
 
 
 def _own_stream(path: Path) -> int | None:
-    """1 or 2 where the path is this process's standard output or error, wherever these go."""
+    """Return 1 or 2 if the path is this process's standard output or standard error, else None."""
     for descriptor in (1, 2):
         with suppress(OSError):
             if os.path.samestat(os.stat(path), os.fstat(descriptor)):

@@ -1,8 +1,7 @@
-"""SCORE: arrays in, numbers out. Scores are fractions.
+"""SCORE: metrics of zero-shot recognition. Every function takes arrays and returns fractions between 0 and 1.
 
-Accuracy is the mean over classes of each class's own accuracy (Xian et al. 2018), over the classes that occur in the
-truth: a class with ten samples weighs as much as one with a thousand.
-How sure these numbers are: `superproto.evaluation.bootstrap`.
+Accuracy is the mean of the accuracies of the classes that occur in the truth (Xian et al. 2018). A class with ten
+samples weighs as much as one with a thousand. `superproto.evaluation.bootstrap` computes confidence intervals.
 """
 
 from __future__ import annotations
@@ -21,7 +20,10 @@ Labels = npt.ArrayLike
 
 
 class GeneralizedScores(NamedTuple):
-    """Per-class accuracy on unseen and on seen classes when every class is a candidate, and their harmonic mean."""
+    """Scores of the generalized setting, in which every class is a candidate.
+
+    ``unseen`` and ``seen`` are the per-class accuracies of the two kinds of classes; ``harmonic_mean`` combines them.
+    """
 
     unseen: float
     seen: float
@@ -29,30 +31,35 @@ class GeneralizedScores(NamedTuple):
 
 
 def correct_answers(y_true: Labels, y_pred: Labels) -> npt.NDArray[np.bool_]:
-    """(N,) mask of the samples whose answer is the truth."""
+    """Return the (N,) mask of the samples that are predicted correctly."""
     truth, answers = _pair(y_true, y_pred)
     return np.asarray(truth == answers)
 
 
 def seen_samples(truth: Labels, seen: Labels) -> npt.NDArray[np.bool_]:
-    """(N,) mask of the samples whose true class is seen; both kinds must occur."""
+    """Return the (N,) mask of the samples whose true class is seen. Seen and unseen classes must both occur."""
     given = np.asarray(seen)
     is_seen = np.isin(truth, np.flatnonzero(given) if given.dtype == bool else given)
     if not is_seen.any() or is_seen.all():
         kind = "seen" if not is_seen.any() else "unseen"
-        raise UserError(f"y_true has no sample of a{'n' if kind == 'unseen' else ''} {kind} class, so there is no H.")
+        raise UserError(
+            f"y_true has no sample of a{'n' if kind == 'unseen' else ''} {kind} class, so there is no harmonic mean. "
+            "Give samples of seen and of unseen classes."
+        )
     return is_seen
 
 
 def accuracy_by_class(y_true: Labels, y_pred: Labels) -> tuple[Array, Floats]:
-    """The classes that occur in the truth, and the share of each class's samples that got its label."""
-    right = correct_answers(y_true, y_pred).astype(float)
+    """Return the classes that occur in the truth, and the accuracy of each."""
+    correct = correct_answers(y_true, y_pred).astype(float)
     classes, number = np.unique(np.asarray(y_true), return_inverse=True)
-    return classes, _class_means(right, number, len(classes))
+    return classes, _class_means(correct, number, len(classes))
 
 
 def per_class_accuracy(y_true: Labels, y_pred: Labels) -> float:
-    """(1/|C|) Σ_c (correct in c) / (samples of c), over the classes C that occur in y_true.
+    """Return the mean accuracy over the classes that occur in y_true.
+
+    ``(1/|C|) Σ_c (correct samples of c) / (samples of c)``.
 
     >>> per_class_accuracy([0, 0, 0, 1], [0, 0, 1, 1])
     0.8333333333333333
@@ -61,9 +68,12 @@ def per_class_accuracy(y_true: Labels, y_pred: Labels) -> float:
 
 
 def top_k_accuracy(y_true: Labels, scores: npt.ArrayLike, k: int = 5, *, classes: Labels | None = None) -> float:
-    """Mean over classes of the share of samples whose class is among the k highest scores; ties go to the first column.
+    """Return the mean over classes of the share of samples whose class has one of the k highest scores.
 
-    Column j of `scores` belongs to class j, or to classes[j].
+    Column j of `scores` (N, C) belongs to class j, or to classes[j]. Among equal scores the first column wins.
+
+    >>> top_k_accuracy([0, 1], [[0.5, 0.3, 0.2], [0.6, 0.3, 0.1]], k=2)
+    1.0
     """
     truth, table = _scored(y_true, scores, classes)
     if not 1 <= k <= table.shape[1]:
@@ -76,7 +86,7 @@ def top_k_accuracy(y_true: Labels, scores: npt.ArrayLike, k: int = 5, *, classes
 
 
 def harmonic_mean(u: float, s: float) -> float:
-    """2us / (u + s); 0 when both are 0.
+    """Return the harmonic mean 2us / (u + s) of two accuracies; 0 when both are 0.
 
     >>> harmonic_mean(0.5, 1.0)
     0.6666666666666666
@@ -85,7 +95,13 @@ def harmonic_mean(u: float, s: float) -> float:
 
 
 def generalized_scores(y_true: Labels, y_pred: Labels, seen: Labels) -> GeneralizedScores:
-    """U, S and H: the classes in `seen` are the seen ones; both kinds must occur in y_true."""
+    """Return the accuracy on unseen classes, on seen classes, and their harmonic mean.
+
+    `seen` lists the seen classes, or is a mask over the class numbers. Both kinds must occur in y_true.
+
+    >>> generalized_scores([0, 0, 1, 1], [0, 0, 1, 0], seen=[0])
+    GeneralizedScores(unseen=0.5, seen=1.0, harmonic_mean=0.6666666666666666)
+    """
     truth, answers = _pair(y_true, y_pred)
     is_seen = seen_samples(truth, seen)
     u = per_class_accuracy(truth[~is_seen], answers[~is_seen])
@@ -94,10 +110,10 @@ def generalized_scores(y_true: Labels, y_pred: Labels, seen: Labels) -> Generali
 
 
 def seen_unseen_curve(y_true: Labels, scores: npt.ArrayLike, seen: Labels) -> tuple[Floats, Floats, Floats]:
-    """Every (U, S) that calibrated stacking can reach: argmax_c f_c − γ [c seen], as γ goes from −∞ to ∞.
+    """Return every pair (U, S) that calibrated stacking can reach: argmax_c f_c − γ [c seen], for γ from −∞ to ∞.
 
-    Returns biases (T,), ascending, and U, S (T + 1,): entry t holds for γ between biases t-1 and t. A sample's answer
-    changes once, at γ = (its best seen score) − (its best unseen score), so the sweep is exact.
+    Returns the biases (T,), ascending, and U and S (T + 1,). Entry t of U and S holds for γ between biases t-1 and t.
+    The prediction of a sample changes once, at γ = (best seen score) − (best unseen score), so the curve is exact.
     """
     truth, table = _scored(y_true, scores, None)
     mask = _seen_mask(seen, table.shape[1])
@@ -116,16 +132,19 @@ def seen_unseen_curve(y_true: Labels, scores: npt.ArrayLike, seen: Labels) -> tu
 
 
 def ausuc(y_true: Labels, scores: npt.ArrayLike, seen: Labels) -> float:
-    """Area under the seen-unseen curve (Chao et al. 2016), by trapezoids over the exact sweep of the bias.
+    """Return the area under the seen-unseen curve (Chao et al. 2016), by trapezoids over the exact curve.
 
-    y_true are column numbers of scores; `seen` are column numbers, or a mask over the columns.
+    `y_true` holds column numbers of `scores`. `seen` holds column numbers, or is a mask over the columns.
     """
     _, u, s = seen_unseen_curve(y_true, scores, seen)
     return float(np.sum(np.diff(u) * (s[1:] + s[:-1]) / 2))
 
 
 def bias_for_harmonic_mean(y_true: Labels, scores: npt.ArrayLike, seen: Labels) -> float:
-    """The γ in the middle of the stretch where H is highest. For validation classes: on test classes it is cheating."""
+    """Return the bias γ at which the harmonic mean is highest: the middle of the interval of the best values.
+
+    Use it on validation classes only. Choosing the bias on test classes would use their labels.
+    """
     bias, u, s = seen_unseen_curve(y_true, scores, seen)
     h = np.divide(2 * u * s, u + s, out=np.zeros_like(u), where=u + s > 0)
     finite = bias[np.isfinite(bias)]
@@ -136,14 +155,14 @@ def bias_for_harmonic_mean(y_true: Labels, scores: npt.ArrayLike, seen: Labels) 
 
 
 def predict_with_bias(scores: npt.ArrayLike, seen: Labels, bias: float) -> npt.NDArray[np.intp]:
-    """Calibrated stacking: argmax_c f_c − bias [c seen]."""
+    """Predict by calibrated stacking: argmax_c f_c − bias [c seen]. A larger bias favors unseen classes."""
     table = np.asarray(scores, dtype=float)
     answers: npt.NDArray[np.intp] = np.where(_seen_mask(seen, table.shape[1]), table - bias, table).argmax(axis=1)
     return answers
 
 
 def confusion(y_true: Labels, y_pred: Labels, classes: Labels | None = None) -> tuple[Array, npt.NDArray[np.int64]]:
-    """The classes, and how many samples of class i (row) were called class j (column)."""
+    """Return the classes, and the matrix of how many samples of class i (row) were predicted as class j (column)."""
     truth, answers = _pair(y_true, y_pred)
     known = np.unique(np.concatenate([truth, answers])) if classes is None else np.asarray(classes)
     order = np.argsort(known, kind="stable")
@@ -153,7 +172,10 @@ def confusion(y_true: Labels, y_pred: Labels, classes: Labels | None = None) -> 
 
 
 def expected_calibration_error(y_true: Labels, probabilities: npt.ArrayLike, bins: int = 15) -> float:
-    """Σ_b (n_b / N) |accuracy_b − confidence_b| over equal bins of the highest probability (Guo et al. 2017)."""
+    """Return the expected calibration error (Guo et al. 2017): how far confidence and accuracy differ.
+
+    ``Σ_b (n_b / N) |accuracy_b − confidence_b|`` over `bins` equal intervals of the highest probability.
+    """
     truth, table = _scored(y_true, probabilities, None)
     if bins < 1:
         raise UserError(f"bins={bins} must be at least 1.")
@@ -162,13 +184,15 @@ def expected_calibration_error(y_true: Labels, probabilities: npt.ArrayLike, bin
             f"probabilities range from {table.min():.3g} to {table.max():.3g}. Give predict_proba's output."
         )
     confidence = table.max(axis=1)
-    right = (table.argmax(axis=1) == truth).astype(float)
+    correct = (table.argmax(axis=1) == truth).astype(float)
     box = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
-    return float(np.abs(np.bincount(box, right - confidence, bins)).sum() / len(truth))
+    return float(np.abs(np.bincount(box, correct - confidence, bins)).sum() / len(truth))
 
 
 def area_under_curve(scores: npt.ArrayLike, positive: npt.ArrayLike) -> Floats:
-    """P(s⁺ > s⁻) + P(s⁺ = s⁻) / 2, by ranks, for each column of `scores`; NaN where `positive` marks all or none.
+    """Return the area under the ROC curve of each column of `scores`; NaN where `positive` marks all or none.
+
+    ``P(s⁺ > s⁻) + P(s⁺ = s⁻) / 2``, computed from ranks.
 
     >>> float(area_under_curve([0.1, 0.4, 0.35, 0.8], [False, False, True, True]))
     0.75
@@ -186,7 +210,7 @@ def _class_means(values: Floats, number: Array, n: int) -> Floats:
 
 
 def _class_weights(truth: Array, is_seen: Array) -> Floats:
-    """1 / (samples of the class · classes of its kind): with these weights, sums of right answers are S and U."""
+    """Return 1 / (samples of the class · classes of its kind): weighted sums of correct samples are then S and U."""
     _, number, counts = np.unique(truth, return_inverse=True, return_counts=True)
     kinds = np.where(is_seen, len(np.unique(truth[is_seen])), len(np.unique(truth[~is_seen])))
     return np.asarray(1.0 / (counts[number] * kinds), dtype=np.float64)
@@ -212,10 +236,10 @@ def _scored(y_true: Labels, scores: npt.ArrayLike, classes: Labels | None) -> tu
     truth, table = np.asarray(y_true), np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or truth.shape != table.shape[:1] or not table.size:
         raise UserError(f"y_true has shape {truth.shape}, scores {table.shape}. Give a row for each sample.")
-    # -inf is an honest score, "not a candidate"; a row of nothing else is not.
-    senseless = (np.isnan(table) | np.isposinf(table)).any(axis=1) | ~np.isfinite(table).any(axis=1)
-    if senseless.any():
-        raise UserError(f"scores has {int(senseless.sum())} rows with NaN, inf, or no finite score.")
+    # -inf is a valid score: the class is not a candidate. A row needs at least one finite score.
+    invalid = (np.isnan(table) | np.isposinf(table)).any(axis=1) | ~np.isfinite(table).any(axis=1)
+    if invalid.any():
+        raise UserError(f"scores has {int(invalid.sum())} rows with NaN, inf, or no finite score.")
     if classes is not None:
         known = np.asarray(classes)
         order = np.argsort(known, kind="stable")
@@ -227,9 +251,9 @@ def _scored(y_true: Labels, scores: npt.ArrayLike, classes: Labels | None) -> tu
 
 def _find(ordered: Array, labels: Array) -> npt.NDArray[np.intp]:
     place = np.searchsorted(ordered, labels).clip(max=len(ordered) - 1)
-    strange = ordered[place] != labels
-    if strange.any():
-        raise UserError(f"label {labels[strange][0]!r} is not among the {len(ordered)} classes given.")
+    unknown = ordered[place] != labels
+    if unknown.any():
+        raise UserError(f"label {labels[unknown][0]!r} is not among the {len(ordered)} classes given.")
     return place
 
 

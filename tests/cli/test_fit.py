@@ -20,7 +20,7 @@ def test_three_files_are_fitted_as_the_library_fits_their_arrays(call, files, th
     code, out, err = call("fit", *three, "--setting", "gzsl", "-o", files / "m.model", "--json")
     assert code == 0
     assert json.loads(out)["task"] == "x.npy"
-    assert "note: No threshold for rejecting rows was learned" in err
+    assert "note: No rejection threshold was learned" in err
     expected = HPL(candidates="all", random_state=0).fit(task.X.astype("f4"), task.y, semantics=task.semantics)
     found = load_model(files / "m.model").transduction_
     assert (found == task.class_names[expected.transduction_]).all()

@@ -82,7 +82,7 @@ def test_studies_write_to_their_output_and_nowhere_else(call, flowers, elsewhere
 
 def test_the_paper_is_reproduced_outside_a_checkout_with_its_records(call, mistake, flowers, elsewhere):
     paper = ["research", "paper", "--data", "packs", "--table", 2, "--jobs", 1, "-o", "paper.html"]
-    assert "is no checkout of superproto: it has no benchmarks/records.jsonl. Give --records." in mistake(*paper)
+    assert "is not a checkout of superproto: it has no benchmarks/records.jsonl. Give --records." in mistake(*paper)
     assert call(*paper, "--records", "runs.jsonl")[0] == 0
     assert "FLO Lite0 (EfficientNet-Lite0, at hand)" in (elsewhere / "paper.html").read_text()
     assert len(read_records("runs.jsonl")) == 1

@@ -189,9 +189,9 @@ def test_parquet_columns_and_lists(tmp_path, task):
         ({"labels.csv": "id,label\n"}, "has no rows. Write one line for each sample"),
         ({"labels.csv": "".join(f"{i},,train\n" for i in range(48))}, "sample 0 has split 'train'. Give train, val or"),
         ({"classes.csv": "a,1,2\nb,1\n"}, "'b' has 1 numbers, 'a' has 2"),
-        ({"classes.csv": "name,big\na,1\nb,large\n"}, "class 'b' has 'large' where a number belongs"),
+        ({"classes.csv": "name,big\na,1\nb,large\n"}, "class 'b' has 'large', which is not a number"),
         ({"classes.csv": ""}, "describes no class"),
-        ({"classes.csv": "a\n"}, "names of classes and no numbers"),
+        ({"classes.csv": "a\n"}, "names of classes but no numbers"),
         ({"labels.csv": "0,\xff\n"}, "is not a CSV file in UTF-8"),
     ],
 )
@@ -259,10 +259,10 @@ def test_describe_tells_what_looks_wrong(tmp_path):
         "2 of 30 samples repeat another one exactly.",
         "1 of 4 features are the same for every sample.",
         "1 of 3 attributes are the same for every class.",
-        "1 classes have the description of another class",
+        "1 classes have the same description as another class",
         "3 classes have no labeled sample (first: 'd'): samples of unknown class may be of them.",
         "Descriptions range from",
-        "times as much as the median one",
+        "times the median",
     ):
         assert sentence in told
 

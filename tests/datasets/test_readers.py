@@ -89,7 +89,7 @@ def test_unknown_truth_can_be_asked_but_not_scored(write):
     for setting in ("zsl", "gzsl"):
         task = load(path, setting=setting)
         assert not task.truth_known
-        assert any("The truth of 12 samples is unknown" in note for note in task.notes)
+        assert any("The true class of 12 samples is unknown" in note for note in task.notes)
 
 
 def test_classes_without_samples_stay_candidates_and_are_told(write):

@@ -120,7 +120,7 @@ def test_a_class_called_name_is_a_class(tmp_path):
 
 def test_a_first_row_of_counting_numbers_above_whole_numbers_is_refused(tmp_path):
     (tmp_path / "x.csv").write_text("0,1,2\n3,4,5\n6,7,9\n")
-    with pytest.raises(UserError, match="may be names or numbers"):
+    with pytest.raises(UserError, match="may be column names or numbers"):
         read_features(tmp_path / "x.csv")
     (tmp_path / "x.csv").write_text("0,1,2\n3.5,4,5\n6,7,9\n")
     assert read_features(tmp_path / "x.csv").X.shape == (2, 3)

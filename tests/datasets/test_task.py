@@ -124,7 +124,7 @@ def test_unknown_truth_is_said_to_be_unknown(zsl):
     assert zsl.truth_known
     assert not unknown.truth_known
     assert all(_same(a, b) for a, b in zip(zsl.folds(2), unknown.folds(2)))
-    with pytest.raises(UserError, match="whose truth is known"):
+    with pytest.raises(UserError, match="whose class is known"):
         unknown.with_pool("few-classes")
 
 

@@ -69,7 +69,7 @@ def test_chunks_change_nothing(model: Any, task: Task, monkeypatch: pytest.Monke
 
 
 def test_doubtful_rows_come_first(model: Any, task: Task, tmp_path: Path) -> None:
-    write_labels(tmp_path / "l.csv", model, Features(task.X, None), doubtful_first=True, reject=True)
+    write_labels(tmp_path / "l.csv", model, Features(task.X, None), uncertain_first=True, reject=True)
     rows = read(tmp_path / "l.csv")
     refused = [not row["label"] for row in rows]
     assert refused == sorted(refused, reverse=True)
@@ -184,7 +184,7 @@ def test_a_folder_of_other_labels_is_refused(model: Any, task: Task, tmp_path: P
         stream_labels(model, X[::-1].copy(), tmp_path / "labels")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "diary.txt").write_text("mine")
-    with pytest.raises(UserError, match="exists and is no folder of labels"):
+    with pytest.raises(UserError, match="exists and is not a folder of labels"):
         stream_labels(model, X, tmp_path / "full")
     with pytest.raises(UserError, match=r"the folder .*none does not exist. Create it first"):
         stream_labels(model, X, tmp_path / "none" / "labels")

@@ -42,6 +42,4 @@ def test_a_model_that_was_read_and_one_without_a_pool_are_shown_too(tmp_path):
     model.save(tmp_path / "a.model")
     assert "classes" in load_model(tmp_path / "a.model")._repr_html_()
     known = ~task.asked
-    assert (
-        "no sample was to be labeled" in HPL().fit(task.X[known], task.y[known], semantics=task.semantics)._repr_html_()
-    )
+    assert "no sample was unlabeled" in HPL().fit(task.X[known], task.y[known], semantics=task.semantics)._repr_html_()

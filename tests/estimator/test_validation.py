@@ -72,7 +72,7 @@ def test_bad_data_gets_one_clear_sentence(X, y, A, message):
         ({"candidates": "none"}, "candidates is 'none'"),
         ({"candidates": [99]}, "candidates has 99"),
         ({"candidates": []}, "candidates is empty"),
-        ({"candidates": np.arange(12) > 8}, "True or False in place of classes"),
+        ({"candidates": np.arange(12) > 8}, "True or False instead of classes"),
         ({"max_iter": 0}, "max_iter is 0"),
         ({"prior": np.ones(3)}, r"prior has shape \(3,\)"),
         ({"prior": -np.ones(12)}, "prior has numbers below 0"),
@@ -130,7 +130,7 @@ def test_names_that_do_not_fit():
     labels[0] = "zebra"
     with pytest.raises(UserError, match="y has class 'zebra'"):
         HPL().fit(X, labels, semantics=A, class_names=names)
-    with pytest.raises(UserError, match=r"y has class '-1'.*NumPy made a text of a missing label"):
+    with pytest.raises(UserError, match=r"y has class '-1'.*NumPy converted a missing label to text"):
         HPL().fit(X, np.array([names[j] if j >= 0 else "-1" for j in Y]), semantics=A, class_names=names)
     with pytest.raises(UserError, match="class_names has 11 names"):
         HPL().fit(X, labels, semantics=A, class_names=names[:11])

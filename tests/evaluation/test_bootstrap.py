@@ -39,8 +39,8 @@ def test_what_was_packed_comes_back_class_by_class():
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (None, "not there"),
-        ({"bits": "AA=="}, "not there"),
+        (None, "is missing"),
+        ({"bits": "AA=="}, "is missing"),
         ({"bits": "AA==", "unseen": [1.5], "seen": []}, "whole numbers above 0"),
         ({"bits": "AA==", "unseen": "12", "seen": []}, "whole numbers above 0"),
         ({"bits": "A?==", "unseen": [3], "seen": []}, "not base64"),

@@ -127,9 +127,9 @@ def test_an_estimator_is_evaluated_as_its_key_is():
     one, other = evaluate(task, "eszsl"), evaluate(task, METHODS["eszsl"]())
     assert one.scores == other.scores
     assert other.method == METHODS["eszsl"].__name__
-    with pytest.raises(UserError, match="no estimator"):
+    with pytest.raises(UserError, match="not an estimator"):
         evaluate(task, 7)
-    with pytest.raises(UserError, match="no estimator"):
+    with pytest.raises(UserError, match="not an estimator"):
         evaluate(task, object())
 
 

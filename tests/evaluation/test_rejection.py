@@ -74,7 +74,7 @@ def test_the_truth_of_the_unlabeled_samples_changes_no_threshold(task: Task) -> 
 
 def test_a_model_without_a_threshold_says_how_to_get_one(task: Task) -> None:
     model = fit_task(task, "prototypes", rejection=False)
-    with pytest.raises(UserError, match=r"has no threshold to reject rows. Fit it with `superproto fit`"):
+    with pytest.raises(UserError, match=r"has no rejection threshold. Fit it with `superproto fit`"):
         next(label_rows(model, task.X, reject=True))
 
 

@@ -303,7 +303,7 @@ def test_the_record_is_json_with_the_parameters(task: Task, tmp_path: Path) -> N
         ({"space": {"ridge": 3}}, "Give a Span, or a list of values to try"),
         ({"space": {"ridge": []}}, "Give a Span, or a list of values to try"),
         ({"space": {}}, "space is empty"),
-        ({"space": {"ridge": Span(2, 1)}}, "goes from 2 to 1. Give a lower end first"),
+        ({"space": {"ridge": Span(2, 1)}}, "goes from 2 to 1. Give the smaller end first"),
         ({"space": {"ridge": Span(0, 1, log=True)}}, "starts at 0, but a logarithmic span starts above 0"),
         ({"folds": 1}, "folds=1 shows no spread over classes"),
         ({"n_trials": 0}, "at least 1 is needed"),

@@ -66,7 +66,7 @@ def test_no_difference_disagrees_only_where_the_paper_has_a_large_one() -> None:
     found = {(d.ablation, d.measure): d for d in directions(read_plan(), Results(records))}
     assert found["ii", "accuracy"].agrees is None
     assert found["iv", "accuracy"].agrees is False
-    assert "after 10 iterations against 10" in found["iv", "accuracy"].says
+    assert "after 10 iterations against 10" in found["iv", "accuracy"].reason
     assert found["iv", "seconds"].agrees is False
 
 

@@ -267,7 +267,7 @@ def test_a_corrupt_line_costs_its_own_run_and_no_other(
         if (r.kind, r.method, r.setting) == ("run", "kmeans", "zsl") and r.params["whiten"]
     )
     (tmp_path / "r.jsonl").write_text("\n".join([*lines[:at], lines[at][:99], *lines[at + 1 :]]) + "\n")
-    with pytest.warns(UserWarning, match=f"line {at + 1} is no record"):
+    with pytest.warns(UserWarning, match=f"line {at + 1} is not a record"):
         leaderboard = build_leaderboard(plan, read_records(tmp_path / "r.jsonl"))
     whole = build_leaderboard(plan, records)
     hurt = Column(plan.data[0], "whitened", "zsl")
@@ -406,7 +406,7 @@ def test_the_verb_shows_filters_and_writes(call: Any, tmp_path: Path) -> None:
         (["--pack", "smal"], "the plan has no data set 'smal'. Did you mean 'small'?"),
         (["--features", "white"], "the plan has no kind of features 'white'."),
         (["--run", "--method", "eszsl"], "the plan has no method 'eszsl'."),
-        (["-o", "leaderboard.pdf"], "leaderboard.pdf: how to write it follows from its end"),
+        (["-o", "leaderboard.pdf"], "leaderboard.pdf ends in '.pdf'"),
         (["--records", "nowhere.jsonl"], "nowhere.jsonl does not exist. Give --records, or make it with --run"),
         (["--run", "--data", "nowhere"], "nowhere is not a folder."),
     ],

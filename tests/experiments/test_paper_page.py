@@ -108,9 +108,9 @@ def test_an_interrupted_run_resumes_to_the_same_page(
     part = tmp_path / "records.jsonl"
     # As after a crash: some lines, the last one torn. Timings are what they were, so the rest comes back from the file.
     part.write_bytes(b"".join(lines[:5]) + lines[5][:40])
-    with pytest.warns(UserWarning, match="line 6 is no record"):
+    with pytest.warns(UserWarning, match="line 6 is not a record"):
         render(data, part, plan)
-    with pytest.warns(UserWarning, match="line 6 is no record"):
+    with pytest.warns(UserWarning, match="line 6 is not a record"):
         kept = {record.key: record for record in read_records(part)}
     assert {record.key for record in read_records(records)} == set(kept)
     same = {r.key: r.scores for r in read_records(records) if r.kind == "run"}
@@ -136,13 +136,13 @@ def test_every_published_row_is_on_the_page(made: tuple[Path, str]) -> None:
 def test_what_is_embedded_is_measured_once(data: Path) -> None:
     full = read_plan()
     tasks = TaskCache(Data("Small", "small.npz", "CUB", "synthetic"), data)
-    assert [job.asked.method for job in jobs_of(full, None, set(), ["digits", "convergence"])] == ["digits"]
-    assert [job.asked.method for job in jobs_of(full, tasks, set(), ["digits", "convergence"])] == ["convergence"]
+    assert [job.request.method for job in jobs_of(full, None, set(), ["digits", "convergence"])] == ["digits"]
+    assert [job.request.method for job in jobs_of(full, tasks, set(), ["digits", "convergence"])] == ["convergence"]
 
 
 def test_missing_data_is_said(made: tuple[Path, str]) -> None:
     assert "no data" in made[1]
-    assert "No data at hand for SUN (ResNet-101)" in made[1]
+    assert "No data for SUN (ResNet-101)" in made[1]
 
 
 def test_cells_of_a_users_own_xlsa17_folder_fill_in(data: Path, plan: Plan, tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_cells_of_a_users_own_xlsa17_folder_fill_in(data: Path, plan: Plan, tmp_
     assert score is not None
     assert f"{100 * score.mean:.1f}" in page
     assert "SUN (ResNet-101, at hand)" in page
-    assert "No data at hand for Small (synthetic)." in page
+    assert "No data for Small (synthetic)." in page
 
 
 def test_a_class_named_script_is_shown_as_text(made: tuple[Path, str]) -> None:
@@ -219,8 +219,8 @@ def test_two_processes_record_what_one_does(data: Path, plan: Plan, made: tuple[
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"tables": [7]}, "'7' is no table or figure"),
-        ({"figures": ["convergance"]}, "'convergance' is no table or figure"),
+        ({"tables": [7]}, "'7' is not a table or figure"),
+        ({"figures": ["convergance"]}, "'convergance' is not a table or figure"),
     ],
 )
 def test_an_unknown_table_or_figure_is_named(data: Path, plan: Plan, tmp_path: Path, more: Any, message: str) -> None:
@@ -240,7 +240,7 @@ def test_a_changed_default_leaves_old_records_out(plan: Plan, made: tuple[Path, 
 
 def test_a_page_without_any_record_still_says_what_is_missing() -> None:
     page = str(build_page(read_plan(), [], (2, 3, 4, 5, 6), ("framework", "convergence")).render())
-    assert "No data at hand for aPY (ResNet-101)" in page
+    assert "No data for aPY (ResNet-101)" in page
     assert "Not measured" in page
 
 

@@ -83,7 +83,7 @@ def test_a_line_that_a_crash_cut_off_does_not_swallow_the_next(tmp_path, record)
     append_record(path, record)
     path.write_bytes(path.read_bytes()[:-20])
     append_record(path, record)
-    with pytest.warns(UserWarning, match="line 1 is no record"):
+    with pytest.warns(UserWarning, match="line 1 is not a record"):
         assert read_records(path) == [record]
 
 

@@ -56,7 +56,7 @@ def test_an_unknown_condition_is_refused_with_what_there_is(task, tmp_path):
 
 
 def test_there_must_be_a_start_to_compare_with(task, tmp_path):
-    with pytest.raises(UserError, match="no labeled sample to start from"):
+    with pytest.raises(UserError, match="no labeled sample, so there is no inductive model"):
         next(measure_robustness(replace(task, y=np.full_like(task.y, -1)), tmp_path / "r.jsonl"))
 
 
@@ -86,7 +86,7 @@ def test_a_broken_line_costs_its_own_condition(task, tmp_path):
     first = list(measure_robustness(task, path, conditions=FEW[:1]))
     with path.open("a") as handle:
         handle.write('{"task": "a"')
-    with pytest.warns(UserWarning, match="line 2 is no record"):
+    with pytest.warns(UserWarning, match="line 2 is not a record"):
         assert robustness.read_findings(path) == first
 
 

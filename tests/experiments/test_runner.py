@@ -91,7 +91,7 @@ def job(name, measure=measured):
 def test_an_error_is_recorded_and_reported_and_the_rest_goes_on(tmp_path):
     jobs = [job("a"), job("b", broken), job("c")]
     with pytest.warns(
-        UserWarning, match="figure b failed: ZeroDivisionError: no samples. The rest of the plan goes on"
+        UserWarning, match="figure b failed: ZeroDivisionError: no samples. The rest of the plan continues"
     ):
         found = run_jobs(jobs, tmp_path / "r.jsonl")
     assert [(r.method, r.failed, bool(r.scores)) for r in found] == [
@@ -103,7 +103,7 @@ def test_an_error_is_recorded_and_reported_and_the_rest_goes_on(tmp_path):
 
 
 def test_what_failed_is_tried_again_and_what_did_not_is_not(tmp_path):
-    with pytest.warns(UserWarning, match="goes on"):
+    with pytest.warns(UserWarning, match="continues"):
         run_jobs([job("a"), job("b", broken)], tmp_path / "r.jsonl")
     heard = []
     run_jobs(
@@ -124,7 +124,7 @@ def test_a_method_that_fails_leaves_the_others(tmp_path, task, monkeypatch):
     with pytest.warns(UserWarning, match="LinAlgError: singular"):
         found = run_methods([Run(task, name) for name in ("sae", "eszsl")], tmp_path / "r.jsonl")
     assert [bool(r.scores) for r in found] == [False, True]
-    assert found[0].params == Run(task, "sae").job().asked.params
+    assert found[0].params == Run(task, "sae").job().request.params
 
 
 def test_an_interrupt_is_no_error_of_a_job(tmp_path):

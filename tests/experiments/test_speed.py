@@ -144,7 +144,7 @@ def test_the_large_study_leaves_no_features_behind(quick, tmp_path, capsys):
     assert "GB of anonymous memory at most" in SPEED_BLOCKS["speed-large"]({"large": entry})
     assert "| small algebra |" in SPEED_BLOCKS["speed-parts"]({"large": entry})
     assert "iteration 1: objective" in capsys.readouterr().err
-    with pytest.raises(UserError, match="is no folder"):
+    with pytest.raises(UserError, match="is not a folder"):
         bench_large(tmp_path / "nowhere")
     with pytest.raises(UserError, match="GB free, but the features take"):
         studies.large(tmp_path, RATES, Size(10**12, 200, 32, 10, 5, 8))
@@ -160,7 +160,7 @@ def test_a_bench_that_is_stopped_keeps_what_it_has(quick, monkeypatch, tmp_path,
     arguments += ["--only", "breakdown", "--only", "growth"]
     assert run_command(arguments) == 130
     assert list(last_entries(output)) == ["breakdown"]
-    assert "Stopped: 1 studies are done" in capsys.readouterr().err
+    assert "Stopped: 1 studies are finished" in capsys.readouterr().err
 
 
 def test_growth_is_drawn_with_its_exponents(tmp_path):
@@ -215,4 +215,4 @@ def test_a_study_without_its_pack_says_what_it_needs(tmp_path):
 
 def test_an_unknown_study_is_a_mistake_of_the_user(capsys):
     assert run_command(["research", "speed", "--only", "nothing"]) == 2
-    assert "'nothing' is no study. Choose from against-others" in capsys.readouterr().err
+    assert "'nothing' is not a study. Choose from against-others" in capsys.readouterr().err

@@ -75,7 +75,7 @@ PICKLE = {"id": "pickle", "protocol": 4}
 )
 def test_a_zarr_array_with_a_codec_that_runs_code_is_refused(tmp_path, mark, changes):
     folder = forged_v2(tmp_path / "x.zarr", mark, **changes)
-    with pytest.raises(UserError, match=r"none of the plain ones|its type is"):
+    with pytest.raises(UserError, match=r"not supported|its type is"):
         list(open_rows(folder).visit(lambda chunk: (chunk,)))
     assert not mark.exists()
 
@@ -89,7 +89,7 @@ def test_a_zarr_array_with_a_codec_that_runs_code_is_refused(tmp_path, mark, cha
     ],
 )
 def test_a_codec_of_version_3_is_checked_at_any_depth(tmp_path, mark, codecs):
-    with pytest.raises(UserError, match="none of the plain ones"):
+    with pytest.raises(UserError, match="not supported"):
         open_rows(forged_v3(tmp_path / "x.zarr", mark, codecs))
     assert not mark.exists()
 
@@ -97,7 +97,7 @@ def test_a_codec_of_version_3_is_checked_at_any_depth(tmp_path, mark, codecs):
 def test_a_forged_array_inside_a_group_is_refused(tmp_path, mark):
     forged_v2(tmp_path / "x.zarr" / "features", mark, compressor=PICKLE)
     (tmp_path / "x.zarr" / ".zgroup").write_text('{"zarr_format": 2}')
-    with pytest.raises(UserError, match="none of the plain ones"):
+    with pytest.raises(UserError, match="not supported"):
         open_rows(tmp_path / "x.zarr")
     assert not mark.exists()
 
@@ -110,7 +110,7 @@ def test_an_opened_zarr_array_is_checked_before_its_first_chunk(tmp_path, mark):
         opened = zarr.open(str(folder), mode="r")
     except Exception:
         pytest.skip("this version of zarr refuses the codec by itself")
-    with pytest.raises(UserError, match="none of the plain ones"):
+    with pytest.raises(UserError, match="not supported"):
         as_rows(opened)
     assert not mark.exists()
 

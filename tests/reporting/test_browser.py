@@ -26,7 +26,7 @@ PROBE = """<script>window.addEventListener("load", () => {
   document.querySelectorAll("details").forEach(d => d.open = true);
   const figures = [...document.querySelectorAll("svg.figure")].map(s => {
     const box = s.getBoundingClientRect(), inside = s.getBBox();
-    return {says: s.getAttribute("aria-label"), width: box.width, height: box.height,
+    return {alt: s.getAttribute("aria-label"), width: box.width, height: box.height,
             left: inside.x, right: inside.x + inside.width, view: s.viewBox.baseVal.width};
   });
   const style = getComputedStyle(document.documentElement);

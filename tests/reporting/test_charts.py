@@ -27,13 +27,13 @@ def charts(name: str) -> list[Markup]:
     merges = [(0, 1, 0.3), (2, 3, 0.8)]
     return [
         line_chart(
-            [Series(name, [1, 2], [3, 4]), Series("b", [1, 2], [4, 3], low=[3, 2], high=[5, 4])], name, name, says=name
+            [Series(name, [1, 2], [3, 4]), Series("b", [1, 2], [4, 3], low=[3, 2], high=[5, 4])], name, name, alt=name
         ),
-        scatter_chart([1, 2], [3, 4], [0, 9], [name, "b"], hovers=[name, name], says=name, labels=(name, name)),
-        bar_chart([name, "b"], [[1, 2]], name, says=name),
-        heat_map(np.eye(2), [name, "b"], [name, "b"], says=name, row_title=name, column_title=name),
-        picture_grid([[Picture(np.eye(2), name, name, True)]], [name], [name], says=name),
-        dendrogram(merges, [name, "b", "c"], [True, False, False], says=name),
+        scatter_chart([1, 2], [3, 4], [0, 9], [name, "b"], hovers=[name, name], alt=name, labels=(name, name)),
+        bar_chart([name, "b"], [[1, 2]], name, alt=name),
+        heat_map(np.eye(2), [name, "b"], [name, "b"], alt=name, row_title=name, column_title=name),
+        picture_grid([[Picture(np.eye(2), name, name, True)]], [name], [name], alt=name),
+        dendrogram(merges, [name, "b", "c"], [True, False, False], alt=name),
     ]
 
 
@@ -71,7 +71,7 @@ def test_every_value_and_tick_lies_inside_its_scale(values: list[float]) -> None
 
 
 def test_points_stand_where_the_axes_say() -> None:
-    drawing = line_chart([Series("a", [0, 10], [0, 1])], "x", "y", says="s", x_limits=(0, 10), y_limits=(0, 1))
+    drawing = line_chart([Series("a", [0, 10], [0, 1])], "x", "y", alt="s", x_limits=(0, 10), y_limits=(0, 1))
     points = next(ET.fromstring(drawing).iter(f"{SVG}polyline")).attrib["points"]
     (x0, y0), (x1, y1) = (map(float, pair.split(",")) for pair in points.split())
     axis = next(p for p in ET.fromstring(drawing).iter(f"{SVG}path") if p.attrib.get("class") == "axis").attrib["d"]
@@ -98,7 +98,7 @@ def test_a_tree_keeps_what_is_alike_together() -> None:
 
 
 def test_long_names_leave_room_for_the_tree() -> None:
-    drawn = str(dendrogram([(0, 1, 1.0)], ["bird " * 40, "fox"], [False, True], says="two"))
+    drawn = str(dendrogram([(0, 1, 1.0)], ["bird " * 40, "fox"], [False, True], alt="two"))
     assert "M-" not in drawn
     assert "bird bird" in drawn
 

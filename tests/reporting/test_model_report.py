@@ -93,7 +93,7 @@ def test_a_pack_with_other_classes_is_refused(own: Path, tmp_path: Path) -> None
     names = np.array([f"other {i}" for i in range(6)])
     pack = Pack("o", np.asarray(other.X), other.truth, other.semantics, names, {"trainval": seen, "test_unseen": pool})
     write_pack(tmp_path / "o.npz", pack)
-    with pytest.raises(UserError, match="have other classes"):
+    with pytest.raises(UserError, match="have different classes"):
         report_on(own, tmp_path / "o.npz")
 
 
@@ -117,7 +117,7 @@ def test_the_page_starts_with_a_verdict_and_ends_with_next_steps(own: Path, pack
     titles = re.findall(r"<h2 id=[^>]*>([^<]*)</h2>", page)
     assert titles[0] == "Verdict"
     assert titles[-1] == "Next steps"
-    assert f"superproto predict {own} {pack} -o predicted.csv --doubtful-first" in page
+    assert f"superproto predict {own} {pack} -o predicted.csv --uncertain-first" in page
     assert "All parameters have their default values." in page
     assert "dictionary_solver" not in page
 
@@ -131,15 +131,15 @@ def findings(**changed: Any) -> Findings:
     ("changed", "words"),
     [
         ({}, "Most labels look reliable: 0 of 10 labels are uncertain"),
-        ({"uncertainty": np.repeat([0.9, 0.1], [2, 8])}, "Some labels need a look before they are used: 2 of 10"),
-        ({"uncertainty": np.repeat([0.9, 0.1], [5, 5])}, "Do not use these labels unchecked: 5 of 10"),
-        ({"unmatched": ["zebra", "fox"]}, "Do not use these labels unchecked"),
+        ({"uncertainty": np.repeat([0.9, 0.1], [2, 8])}, "Some labels should be checked before they are used: 2 of 10"),
+        ({"uncertainty": np.repeat([0.9, 0.1], [5, 5])}, "Do not use these labels without checking them: 5 of 10"),
+        ({"unmatched": ["zebra", "fox"]}, "Do not use these labels without checking them"),
         ({"unmatched": ["zebra"]}, "The description matches no cluster of samples for zebra"),
         ({"absent": ["fox"]}, "fox probably have no sample here"),
         ({"empty": ["wolf"]}, "No sample received the label wolf"),
         ({"accuracy": 0.5}, "50 % per-class accuracy"),
         ({"forecast": Forecast(0.5, 0.25)}, "Forecast: 50 % per-class accuracy on unseen classes (chance: 25 %)"),
-        ({"uncertainty": None}, "Give it with --pack"),
+        ({"uncertainty": None}, "give the data set with --pack"),
         ({"uncertainty": np.zeros(0)}, "no unlabeled samples"),
     ],
 )
@@ -199,7 +199,7 @@ def test_pictures_come_from_the_folder_alone(tmp_path: Path) -> None:
     task = make_task(n_seen=6, n_unseen=3, samples_per_class=10, n_features=8, n_attributes=5, random_state=0)
     task = replace(task, paths=np.array([f"../secret-{i}.png" for i in range(len(task.X))]))
     model = HPL().fit(task.X, task.y, semantics=task.semantics)
-    with pytest.raises(UserError, match="leads out of"):
+    with pytest.raises(UserError, match="is outside"):
         build_report(model, task, images=tmp_path)
 
 
@@ -252,7 +252,7 @@ def test_image_paths_do_not_lead_out_of_the_folder(name, tmp_path):
     from superproto.reporting.sample_pictures import inside
 
     (tmp_path / "photos").mkdir()
-    with pytest.raises(UserError, match="leads out of"):
+    with pytest.raises(UserError, match="is outside"):
         inside(tmp_path / "photos", name)
     assert inside(tmp_path / "photos", "a/../b.jpg").name == "b.jpg"
 

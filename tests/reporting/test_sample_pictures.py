@@ -23,15 +23,17 @@ def pool(tmp_path):
     return LabeledPictures(X, label, np.linspace(0, 0.9, 15), paths, ["a", "<b>"], tmp_path)
 
 
-def test_each_class_shows_its_surest_and_its_least_sure_pictures(pool):
+def test_each_class_shows_its_least_and_its_most_uncertain_pictures(pool):
     found = show_pictures(pool)
     by_name = {entry["name"]: entry for entry in found["classes"]}
     assert list(by_name) == ["<b>", "a"]
     grid = by_name["a"]["grid"]
-    assert grid.index("surest") < grid.index("0.png: a") < grid.index("least sure") < grid.index("11.png: a")
+    assert (
+        grid.index("least uncertain") < grid.index("0.png: a") < grid.index("most uncertain") < grid.index("11.png: a")
+    )
     assert grid.count("<image") == 12
     assert by_name["<b>"]["count"] == 3
-    assert "least sure" not in by_name["<b>"]["grid"]
+    assert "most uncertain" not in by_name["<b>"]["grid"]
     assert "&lt;b&gt;" in by_name["<b>"]["grid"]
     assert "<b>" not in by_name["<b>"]["grid"]
 
@@ -68,7 +70,7 @@ def test_no_file_at_all_is_no_section(pool):
 
 @pytest.mark.parametrize("name", ["../secret.png", "/etc/passwd"])
 def test_a_path_that_leads_out_of_the_folder_is_refused(pool, name):
-    with pytest.raises(UserError, match="leads out of"):
+    with pytest.raises(UserError, match="is outside"):
         show_pictures(pool._replace(paths=[name, *pool.paths[1:]]))
 
 

@@ -120,7 +120,7 @@ def test_tables_that_cannot_be_told_apart_are_named(tmp_path):
     with pytest.raises(UserError, match="it has no Parquet file"):
         open_rows(tmp_path / "empty")
     pytest.importorskip("pyarrow.parquet").write_table(pa.table({"f": [1.0], "note": ["x"]}), tmp_path / "n.parquet")
-    with pytest.raises(UserError, match="column 'note' of type string, no number"):
+    with pytest.raises(UserError, match="column 'note' of type string, which is not numeric"):
         open_rows(tmp_path / "n.parquet")
 
 

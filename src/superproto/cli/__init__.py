@@ -9,7 +9,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code: 0, 2 for the user's mistake, 130 for Ctrl-C, 1 for ours."""
+    """Run the command line and exit: code 0 on success, 2 for the user's mistake, 130 for Ctrl-C, 1 for a defect."""
     try:
         from superproto.cli.exit_codes import run_command
 

@@ -1,7 +1,8 @@
 """The applications that the verbs register with, the panels of `superproto --help`, and the list of files with verbs.
 
-A group of verbs is a file here. It does `from superproto.cli.app import app`, puts `@app.command(...)` on its
-functions, and imports the library inside them, so that `superproto --help` loads neither numpy nor scikit-learn.
+A group of verbs is a file here. It does `from superproto.cli.app import app` and decorates its functions with
+`@app.command(...)`. The functions import the library inside, so that `superproto --help` loads neither numpy nor
+scikit-learn.
 """
 
 from __future__ import annotations
@@ -41,8 +42,12 @@ GROUPS = (
 _CONTEXT = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="superproto",
-    help="Label classes that have no labeled example: zero-shot recognition with hierarchical prototypes.",
-    epilog="Start with [bold]superproto demo[/bold]. The --help of each command has an example.",
+    help="Label samples, also of classes that have no labeled example (zero-shot recognition).\n\n"
+    "Input: feature vectors or pictures, labels for some classes, and a description\n"
+    "of every class (attributes or a text). Output: a class and a probability for\n"
+    "every unlabeled sample. A class is seen if it has labeled samples, else unseen.",
+    epilog="Start with [bold]superproto demo[/bold]. For your own data: pack, fit, predict, report; "
+    "for pictures: label, explore. The --help of each command has an example.",
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings=_CONTEXT,
@@ -58,7 +63,7 @@ app.add_typer(research_app, rich_help_panel=HelpPanel.RESEARCH)
 
 
 def complete_app() -> typer.Typer:
-    """The application with the verbs of every group."""
+    """Return the application with the verbs of every group."""
     for group in GROUPS:
         importlib.import_module(f"superproto.cli.{group}")
     app.registered_commands.sort(key=_place)
@@ -69,7 +74,7 @@ def complete_app() -> typer.Typer:
 
 
 def _place(command: Any) -> int:
-    """Where the help lists a verb, whichever group was imported first."""
+    """Return the position of a verb in the help, independent of the order of the imports."""
     return GROUPS.index(command.callback.__module__.removeprefix("superproto.cli."))
 
 

@@ -1,4 +1,4 @@
-"""Verbs about data: `pack` makes one's own files a data set, `info` and `attributes` say what is inside one."""
+"""Verbs about data: `pack` converts the user's files to a data set; `info` and `attributes` describe a data set."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 class Several(str, Enum):
+    """What to do with several vectors of one class."""
+
     average = "average"
     keep = "keep"
 
@@ -27,37 +29,42 @@ class Several(str, Enum):
 @app.command("pack", rich_help_panel=HelpPanel.DATA)
 def pack_verb(
     features: Annotated[
-        Path, typer.Option("--features", help="One row per sample: npy, npz, csv, parquet or safetensors.")
+        Path,
+        typer.Option("--features", help="Feature vectors, one row per sample: npy, npz, csv, parquet or safetensors."),
     ],
     labels: Annotated[
         Path,
         typer.Option(
-            "--labels", help="CSV: id,label and optionally split (train, val, test); an empty label is to be predicted."
+            "--labels",
+            help="CSV with the columns id,label and optionally split (train, val, test). Empty label: unlabeled.",
         ),
     ],
     classes: Annotated[
-        Path, typer.Option("--classes", help="CSV (name, then numbers) or JSON: one description for each class.")
+        Path,
+        typer.Option(
+            "--classes", help="One description for each class, seen or unseen: CSV (name, then numbers) or JSON."
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The pack to write.")],
     several: Annotated[
         Several,
-        typer.Option("--several", help="Where a class has several vectors: average them, or keep them side by side."),
+        typer.Option("--several", help="If a class has several vectors: average them, or keep them all as columns."),
     ] = Several.average,
     unseen: Annotated[
         list[str] | None,
         typer.Option(
             "--unseen",
             metavar="CLASS",
-            help="Treat this class as unseen; its labels are used to score only. Repeatable.",
+            help="Treat this class as unseen: its labels are used for scoring only. Repeatable.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a pack, the data set that every other command reads, from your own files.
+    """Convert your own files to a pack, the data set that the other commands read.
 
-    The features have one row per sample. The table of labels names the class of
-    each sample; leave the label empty where it is to be predicted. The table of
-    classes has one description for each class.
+    Input: features with one row per sample; a table with the class of each
+    sample (leave a label empty if it is to be predicted); a table with one
+    description for each class. Output: one .npz file.
 
     \b
     Example:  superproto pack --features x.npy --labels y.csv
@@ -81,7 +88,9 @@ def pack_verb(
 
 @app.command("info", rich_help_panel=HelpPanel.DATA)
 def info_verb(path: PackPath, attributes: Attributes = "att", as_json: AsJson = False) -> None:
-    """Describe a data set: sizes, what looks wrong, and whether its splits share samples.
+    """Describe a data set: its sizes, problems in its values, and samples shared by its splits.
+
+    Use it on a new pack before fitting. Nothing is changed.
 
     \b
     Example:  superproto info cub.npz
@@ -100,7 +109,8 @@ def info_verb(path: PackPath, attributes: Attributes = "att", as_json: AsJson = 
 def attributes_verb(
     path: PackPath,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the whole table as .html or .csv.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the table of all attributes as .html or .csv."),
     ] = None,
     method: Method = "prototypes",
     folds: Annotated[int, typer.Option("--folds", help="Number of class-disjoint validation tasks.", min=2)] = 3,
@@ -110,9 +120,9 @@ def attributes_verb(
 ) -> None:
     """Measure how well each attribute can be predicted from the features.
 
-    Attributes are predicted for classes that took no part in training. An
+    Attributes are predicted for classes that were not in the training data. An
     attribute that cannot be predicted does not help to recognize an unseen
-    class.
+    class. The result is a table of attributes, best predicted first.
 
     \b
     Example:  superproto attributes cub.npz -o attributes.html
@@ -158,10 +168,10 @@ def _show_attributes(report: Report, output: Path | None) -> None:
     rows = [[entry.name, f"{entry.auc:.3f}", f"{entry.correlation:+.3f}"] for entry in report.attributes]
     columns = ["attribute", "area under curve", "correlation"]
     if len(rows) <= 2 * shown or (output is None and len(rows) <= 100):
-        terminal.show_table(columns, rows, title="On classes not trained on")
+        terminal.show_table(columns, rows, title="Attributes predicted on held-out classes")
     else:
-        terminal.show_table(columns, rows[:shown], title=f"The {shown} most visible, on classes not trained on")
-        terminal.show_table(columns, rows[-shown:], title=f"The {shown} least visible")
+        terminal.show_table(columns, rows[:shown], title=f"The {shown} best predicted attributes, on held-out classes")
+        terminal.show_table(columns, rows[-shown:], title=f"The {shown} worst predicted")
     for line in report.sentences():
         terminal.show(line)
     if output is not None:

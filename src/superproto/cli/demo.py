@@ -1,4 +1,4 @@
-"""The verb `demo`: digits without labels, scored, with a report."""
+"""The verb `demo`: label digits that have no labeled example, print the scores, and write a report."""
 
 from __future__ import annotations
 
@@ -29,18 +29,20 @@ def demo_verb(
     ] = False,
     open_page: OpenPage = False,
     explore: Annotated[
-        bool, typer.Option("--explore", help="Instead of the report: check the labels on a page in the browser.")
+        bool, typer.Option("--explore", help="Instead of a report, open a page on which you review the labels.")
     ] = False,
     port: Annotated[
-        int, typer.Option("--port", help="With --explore: the port; 0: any that is free.", min=0, max=65535)
+        int, typer.Option("--port", help="With --explore: the port. 0: any free port.", min=0, max=65535)
     ] = 0,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="With --explore: open the page.")] = True,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="With --explore: open the page in a browser.")
+    ] = True,
 ) -> None:
     """Recognize handwritten digits that have no labeled example.
 
-    Digits 3, 6 and 7 lose their labels; only a description of each is left. The
-    model labels their pictures, the scores are printed, and a report is written
-    that opens in a browser. No data are needed.
+    The labels of the digits 3, 6 and 7 are hidden; the model has only a
+    description of each. It labels their pictures. The command prints the scores
+    and writes a report that opens in a browser. It needs no data.
 
     \b
     Example:  superproto demo
@@ -65,7 +67,7 @@ def demo_verb(
 
 
 def _explore_digits(output: Path, port: int, browser: bool) -> None:
-    """The page on a run of digits; they are written once."""
+    """Serve the page on a run of digits. The digits are written on the first call only."""
     from superproto.cli.explore import serve_page
     from superproto.errors import UserError
     from superproto.explorer.digits_run import keep_digits_run
@@ -87,11 +89,11 @@ def _show_demo(found: Demo) -> None:
     terminal.show(f"Unseen digits {', '.join(names)}: {int(task.asked.sum())} pictures, no label, only descriptions.\n")
     rows = [
         [
-            "inductive: labeled digits alone",
+            "inductive: labeled digits only",
             *_scores(found.accuracy(found.inductive), [c.inductive for c in found.choices]),
         ],
         [
-            "transductive: unlabeled pictures too",
+            "transductive: also unlabeled pictures",
             *_scores(found.accuracy(found.transductive), [c.transductive for c in found.choices]),
         ],
     ]
@@ -111,7 +113,7 @@ def _scores(accuracy: float, everywhere: list[float]) -> list[str]:
 
 @contextmanager
 def _counter(text: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar on standard error; calling what it yields moves it. Nothing where nobody watches."""
+    """Show a progress bar on standard error and yield the function that advances it; no bar outside a terminal."""
     if not sys.stderr.isatty() or not total:
         yield lambda _: None
         return

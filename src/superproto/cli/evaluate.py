@@ -59,11 +59,12 @@ def evaluate_verb(
     attributes: Attributes = "att",
     as_json: AsJson = False,
 ) -> None:
-    """Run a method on a data set and score its answers.
+    """Run a method on a data set and score its predictions.
 
-    The method labels the samples of the unseen classes. The score is the
-    accuracy averaged over classes, with a 95 % interval; the time is broken
-    down into its parts.
+    Input: a pack whose test samples have known labels, which the method does
+    not see. Output: the accuracy averaged over the unseen classes, with a 95 %
+    interval, and the seconds of each part of the run. With --setting gzsl also
+    seen classes are scored, and the harmonic mean of the two accuracies.
 
     \b
     Example:  superproto evaluate cub.npz
@@ -95,7 +96,10 @@ def evaluate_verb(
 def compare_verb(
     path: PackPath,
     methods: Annotated[
-        str, typer.Option("--methods", metavar="A,B,...", help="Names of methods, separated by commas.")
+        str,
+        typer.Option(
+            "--methods", metavar="A,B,...", help="Names of methods, separated by commas; the first is the reference."
+        ),
     ],
     setting: SettingOption = Setting.zsl,
     protocol: ProtocolOption = Protocol.ps,
@@ -107,7 +111,7 @@ def compare_verb(
             "--param",
             "-p",
             metavar="[METHOD.]NAME=VALUE",
-            help="A parameter of every method that has it, or of one. Repeatable.",
+            help="Set a parameter of all methods that have it, or of one method. Repeatable.",
         ),
     ] = None,
     features: Annotated[
@@ -124,11 +128,11 @@ def compare_verb(
 ) -> None:
     """Run several methods on the same samples and compare their scores.
 
-    The table has scores with 95 % intervals, seconds, and the difference of
-    each method to the first with its paired interval. All methods get whitened
-    features, but zero-shot, which compares features with texts as they are;
-    --features changes that. A method that fails is a row with its reason. A
-    method of your own is package.module:Class.
+    The table has scores with 95 % intervals, seconds, and the difference from
+    the first method with a paired 95 % interval. All methods get whitened
+    features, except zero-shot, which compares raw features with texts;
+    --features changes that. If a method fails, its row shows the reason. Name
+    a method of your own as package.module:Class.
 
     \b
     Example:  superproto compare cub.npz --methods eszsl,transclip,hpl
@@ -177,10 +181,10 @@ def _show_compared(found: Sequence[Evaluation], failed: dict[str, str], as_json:
 
 @app.command("methods", rich_help_panel=HelpPanel.SCORE)
 def methods_verb(as_json: AsJson = False) -> None:
-    """List every method with one line about it: name, kind, reference, what it does.
+    """List every method in one line: its name, kind, reference and a summary.
 
-    A transductive method learns from the unlabeled samples too; an inductive
-    one does not.
+    A transductive method learns from labeled and unlabeled samples; an
+    inductive one from labeled samples only.
 
     \b
     Example:  superproto methods
@@ -197,7 +201,7 @@ def methods_verb(as_json: AsJson = False) -> None:
 
 
 class MethodEntry(NamedTuple):
-    """What the list of methods says about one of them."""
+    """One line of the list of methods."""
 
     name: str
     kind: str
@@ -206,7 +210,7 @@ class MethodEntry(NamedTuple):
 
 
 def _method_entries() -> list[MethodEntry]:
-    """Every key of METHODS: kind and reference from the plan of the leaderboard, the rest from the class docstring."""
+    """Describe every key of METHODS: kind and reference are from the leaderboard's plan, the rest from the docstring."""
     from superproto.baselines.registry import METHODS
     from superproto.experiments.plans import read_leaderboard_plan
 
@@ -220,12 +224,12 @@ def _method_entries() -> list[MethodEntry]:
 
 
 def _summary(method: type) -> str:
-    """The first sentence of the docstring."""
+    """Return the first sentence of the docstring."""
     return re.split(r"(?<=\.) ", " ".join((method.__doc__ or "").split()), maxsplit=1)[0].replace("``", "")
 
 
 def _prepare(methods: Sequence[str], params: dict[str, Any], record: Path | None) -> None:
-    """Whatever can be wrong with the options is said before any data are read."""
+    """Raise for wrong options before any data are read."""
     from superproto.evaluation.own_methods import method_for
 
     for method in methods:
@@ -298,7 +302,7 @@ def _show_comparison(found: Sequence[Evaluation], changes: Sequence[Difference],
 
 
 def _features_of(found: Evaluation) -> str:
-    """How the method prepared the features; nothing where it does not say."""
+    """Return how the method prepared the features; "" if it has no parameter for that."""
     if "whiten" not in found.params:
         return ""
     return "raw" if found.params["whiten"] is False else "whitened"
@@ -319,5 +323,5 @@ def _interval(found: Evaluation) -> str:
 
 
 def _signed(change: Difference) -> str:
-    """The difference in points, and its interval."""
+    """Format the difference in percentage points, and its interval."""
     return f"{100 * change.difference:+.2f} ({100 * change.low:+.2f} to {100 * change.high:+.2f})"

@@ -1,4 +1,4 @@
-"""What can go wrong, as an exit code and one line on standard error; a traceback only with SUPERPROTO_DEBUG=1."""
+"""Turn every failure into an exit code and one line on standard error. SUPERPROTO_DEBUG=1 shows the traceback."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from superproto.cli import terminal
 from superproto.errors import UserError
 
 OK, OURS, MISTAKE, INTERRUPTED = 0, 1, 2, 130
-# Command lines that ask for nothing yet: they show what there is.
+# Command lines without a verb show the help.
 _WITHOUT_A_VERB: tuple[list[str], ...] = ([], ["research"])
 _AGAIN_AFTER = 0.05
 # What to do about an error of the operating system that no verb has explained.
@@ -36,7 +36,7 @@ _CURES = {
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """Carry out a command line (without the program's name) and return its exit code."""
+    """Run a command line (without the program's name) and return its exit code."""
     with warnings.catch_warnings(), _termination_as_interrupt(), _lost_interrupts_again():
         warnings.showwarning = _as_note
         try:
@@ -59,7 +59,7 @@ def run_command(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _termination_as_interrupt() -> Iterator[None]:
-    """What a scheduler or `kill` sends is Ctrl-C, so that whatever was started for the work is stopped too."""
+    """Treat SIGTERM, which schedulers and `kill` send, as Ctrl-C, so that started processes are stopped too."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -115,7 +115,7 @@ def _call(arguments: list[str]) -> int:
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """An import that is interrupted says so in its own words, and why in its cause."""
+    """Tell whether an error was caused by Ctrl-C; an interrupted import raises another error with that cause."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
@@ -123,7 +123,7 @@ def _is_interrupt(error: BaseException | None) -> bool:
 
 def _explain(error: Exception) -> int:
     if isinstance(error, BrokenPipeError):
-        # Who read our output has seen enough (superproto methods | head -1).
+        # The reader of the output closed the pipe (superproto methods | head -1).
         _forget_stdout()
         return OK
     if isinstance(error, UserError):
@@ -149,7 +149,7 @@ def _explain(error: Exception) -> int:
 
 
 def _forget_stdout() -> None:
-    """Python must not try to flush into it again while it shuts down."""
+    """Redirect standard output to the null device, so that Python does not flush into a closed pipe at exit."""
     if sys.stdout is not None:
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

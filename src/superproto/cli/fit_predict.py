@@ -31,16 +31,17 @@ from superproto.errors import UserError
 
 @app.command("fit", rich_help_panel=HelpPanel.MODEL)
 def fit_verb(
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The file to write, by this name.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")],
     path: Annotated[
-        Path | None, typer.Argument(metavar="PACK", help="A pack (.npz), or an xlsa17 folder.", show_default=False)
+        Path | None,
+        typer.Argument(metavar="PACK", help="A data set, as `superproto pack` writes it.", show_default=False),
     ] = None,
     features: Annotated[
         Path | None,
-        typer.Option("--features", metavar="FILE", help="In place of PACK: npy, zarr, h5 or parquet, read in chunks."),
+        typer.Option("--features", metavar="FILE", help="Instead of PACK: npy, zarr, h5 or parquet, read in chunks."),
     ] = None,
     labels: Annotated[
-        Path | None, typer.Option("--labels", metavar="FILE", help="With --features: CSV with id,label.")
+        Path | None, typer.Option("--labels", metavar="FILE", help="With --features: CSV with the columns id,label.")
     ] = None,
     classes: Annotated[
         Path | None, typer.Option("--classes", metavar="FILE", help="With --features: one description per class.")
@@ -54,26 +55,34 @@ def fit_verb(
     rejection: Annotated[
         bool,
         typer.Option(
-            "--rejection/--no-rejection", help="Learn from held-out classes when to reject a row (a second fit)."
+            "--rejection/--no-rejection",
+            help="Learn on held-out classes when `predict --reject` rejects a row. Needs a second fit.",
         ),
     ] = True,
     scheduler: Annotated[
         str | None,
-        typer.Option("--scheduler", metavar="ADDRESS", help="Compute on this Dask cluster; local: start one here."),
+        typer.Option(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="Compute on the Dask cluster at this address. local: start one on this machine.",
+        ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option("--checkpoint", metavar="FILE", help="Save each iteration; an interrupted fit continues from it."),
+        typer.Option(
+            "--checkpoint", metavar="FILE", help="Save each iteration to this file; an interrupted fit resumes from it."
+        ),
     ] = None,
     seed: Seed = 0,
     attributes: Attributes = "att",
     as_json: AsJson = False,
 ) -> None:
-    """Learn a model and write it to a file that is safe to open.
+    """Fit a model to a data set and write it to a file.
 
-    Give a data set, or three files: features, and the tables of labels and
-    classes that `superproto pack` reads. A file of features stays on the disk,
-    so it may be larger than memory.
+    Input: a pack, or three files: features, and the tables of labels and
+    classes as for `superproto pack`. A file of features is read in chunks, so
+    it may be larger than memory. Output: a model file for `predict` and
+    `report`. It holds numbers and text only, so opening it cannot run code.
 
     \b
     Example:  superproto fit birds.npz -o birds.model
@@ -97,7 +106,7 @@ def fit_verb(
 
 
 def _with_checkpoint(params: dict[str, Any], checkpoint: Path | None) -> dict[str, Any]:
-    """The file stays until the model is saved, so that a full disk or a stop in between costs nothing."""
+    """Add the checkpoint to the parameters. Its file is kept until the model is saved, so no work can be lost."""
     if checkpoint is None:
         return params
     from superproto.hpl.checkpoint import LastingPath
@@ -106,13 +115,13 @@ def _with_checkpoint(params: dict[str, Any], checkpoint: Path | None) -> dict[st
 
 
 def _source_files(path: Path | None, *given: Path | None) -> list[Path]:
-    """The three files that take the place of a data set; none where a data set is given."""
+    """Return the three files that are given instead of a data set; an empty list if a data set is given."""
     files = [file for file in given if file is not None]
     if path is not None:
         if files:
             raise UserError(
-                f"{path} is read as a data set, which has its own labels and classes. For a file of features write "
-                f"--features {path} --labels FILE --classes FILE; else leave these options out."
+                f"{path} is read as a data set, which has its own labels and classes. If it is a file of features, "
+                f"write --features {path} --labels FILE --classes FILE; otherwise omit these options."
             )
         return []
     if not files:
@@ -126,13 +135,13 @@ def _source_files(path: Path | None, *given: Path | None) -> list[Path]:
 def _fit_features(
     files: list[Path], method: str, params: dict[str, Any], candidates: str, rejection: bool, common: dict[str, Any]
 ) -> tuple[Any, str]:
-    """The model of three files, and what to call their data."""
+    """Fit a model to three files. Return it with the name of the features."""
     from superproto.evaluation.training import fit_files
 
     features, labels, classes = files
     model = fit_files(features, labels, classes, method, params, candidates=candidates, **common)
     if rejection:
-        terminal.note("No threshold for rejecting rows was learned: that needs a pack (superproto pack).")
+        terminal.note("No rejection threshold was learned, because that needs a pack (see superproto pack --help).")
     return model, features.name
 
 
@@ -144,7 +153,7 @@ def _fit_pack(
     rejection: bool,
     common: dict[str, Any],
 ) -> tuple[Any, str]:
-    """The model of a data set, and the name of its task."""
+    """Fit a model to a data set. Return it with the name of its task."""
     from superproto.evaluation.training import fit_task
 
     with terminal.progress(f"reading {path.name}"):
@@ -162,7 +171,7 @@ def _show_fitted(model: Any, output: Path, method: str, name: str, as_json: bool
     if learned is not None:
         terminal.show(
             f"On held-out classes, rejection keeps {learned['kept']:.0%} of the samples of known classes and rejects "
-            f"{learned['rejected']:.0%} of those of unknown classes (area under the curve {learned['auroc']:.3f})."
+            f"{learned['rejected']:.0%} of those of unknown classes (area under the ROC curve {learned['auroc']:.3f})."
         )
     terminal.show(f"Next: superproto predict {shlex.quote(str(output))} FEATURES -o predicted.csv")
 
@@ -174,38 +183,40 @@ def predict_verb(
         Path, typer.Argument(metavar="FEATURES", help="npy, npz, csv, parquet, safetensors, zarr, h5, or a pack.")
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="LABELS", help="CSV, or Parquet where the name ends so.")
+        Path, typer.Option("--output", "-o", metavar="LABELS", help="The table to write: .csv, or .parquet.")
     ],
-    doubtful_first: Annotated[
-        bool, typer.Option("--doubtful-first", help="Most uncertain rows first, so that a person reviews those first.")
+    uncertain_first: Annotated[
+        bool, typer.Option("--uncertain-first", help="Sort by uncertainty: the rows to review come first.")
     ] = False,
+    # The former name of --uncertain-first.
+    doubtful_first: Annotated[bool, typer.Option("--doubtful-first", hidden=True)] = False,
     reject: Annotated[
-        bool, typer.Option("--reject", help="Leave the label empty where a row seems to belong to no known class.")
+        bool, typer.Option("--reject", help="Leave the label of a row empty if it seems to belong to no known class.")
     ] = False,
     only_unlabeled: Annotated[
-        bool, typer.Option("--only-unlabeled", help="Of a pack, label the samples that have no label.")
+        bool, typer.Option("--only-unlabeled", help="With a pack: write only the samples that have no label.")
     ] = False,
     parts: Annotated[
         bool,
         typer.Option(
-            "--parts", help="Write a folder of Parquet parts, for any number of rows; continues after a stop."
+            "--parts", help="Write a folder of Parquet files, for any number of rows; an interrupted run resumes."
         ),
     ] = False,
     every: Annotated[
-        bool, typer.Option("--all", help="Of a pack: also ask the model about the rows whose labels are given.")
+        bool, typer.Option("--all", help="With a pack: predict also the rows whose labels are given.")
     ] = False,
     safe_csv: Annotated[
         bool,
-        typer.Option("--safe-csv/--raw-csv", help="Put ' before a name that a spreadsheet would take for a formula."),
+        typer.Option("--safe-csv/--raw-csv", help="Put ' before text that a spreadsheet would run as a formula."),
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Label the rows of a file with a model.
+    """Predict a label for every row of a file.
 
-    The table has the columns id, label, probability, margin and runner_up. The
-    margin is the lead of the label's probability over that of the runner-up. Of
-    a pack, the model labels what is asked for; labels that were given for
-    fitting are kept, with probability 1.
+    Input: a model and new feature vectors, or the pack of the fit. Output: a
+    table with the columns id, label, probability, margin and runner_up, the
+    second most probable class. The margin is the difference of the two
+    probabilities. Labels given in a pack are kept, with probability 1.
 
     \b
     Example:  superproto predict cub.model new.npy -o labels.csv --reject
@@ -214,10 +225,10 @@ def predict_verb(
     if parts:
         if only_unlabeled:
             raise UserError(
-                "--only-unlabeled reads a pack whole, and --parts reads rows in parts. Choose one of the two."
+                "--only-unlabeled reads a whole pack, and --parts reads rows in parts. Choose one of the two."
             )
-        if doubtful_first:
-            raise UserError("--doubtful-first sorts all rows, and --parts never holds them all. Choose one of the two.")
+        if uncertain_first or doubtful_first:
+            raise UserError("--uncertain-first sorts all rows, and --parts reads them in parts. Choose one of the two.")
         _predict_parts(model, features, output, reject, as_json)
         return
     from superproto.baselines.registry import load_model
@@ -228,26 +239,26 @@ def predict_verb(
         loaded = load_model(model)
         rows = _unlabeled_rows(features) if only_unlabeled else open_features(features)
         given = None if every or only_unlabeled else given_labels(features, loaded)
-        options = {"doubtful_first": doubtful_first, "reject": reject, "safe": safe_csv}
+        options = {"uncertain_first": uncertain_first or doubtful_first, "reject": reject, "safe": safe_csv}
         try:
-            handed = write_labels(output, loaded, rows, given=given, **options)  # type: ignore[arg-type]
+            written = write_labels(output, loaded, rows, given=given, **options)  # type: ignore[arg-type]
         except UserError as error:
             named = any(str(path) in str(error) for path in (features, output))
             raise UserError(str(error) if named else f"{features}: {error}") from None
     kept = 0 if given is None else sum(label is not None for label in given)
     if kept:
-        terminal.note(f"{kept} of {handed.rows} rows keep the label that {features.name} gives; --all labels them too.")
+        terminal.note(f"{kept} of {written.rows} rows keep the label that {features.name} gives; --all predicts them.")
     if as_json:
-        terminal.show_json({"labels": output, **handed._asdict()})
+        terminal.show_json({"labels": output, **written._asdict()})
         return
-    rejected = f", {handed.rejected} of them left without a label" if reject else ""
-    # What was asked for may go to standard output itself (-o /dev/stdout): the summary is a note.
-    written = f"Wrote {handed.rows} rows to {terminal.place(output)}{rejected}"
-    terminal.note(f"{written}; mean probability {handed.mean_probability:.2f}.")
+    rejected = f", {written.rejected} of them left without a label" if reject else ""
+    # The table may go to standard output itself (-o /dev/stdout), so the summary is a note on standard error.
+    summary = f"Wrote {written.rows} rows to {terminal.place(output)}{rejected}"
+    terminal.note(f"{summary}; mean probability {written.mean_probability:.2f}.")
 
 
 def _unlabeled_rows(path: Path) -> Any:
-    """The samples of a pack without a label, under their ids."""
+    """Return the samples of a pack that have no label, with their ids."""
     from superproto.datasets.feature_files import Features
     from superproto.datasets.packs import read_pack
 
@@ -278,5 +289,5 @@ def _predict_parts(model: Path, features: Path, output: Path, reject: bool, as_j
     if as_json:
         terminal.show_json({"labels": output, **streamed._asdict()})
         return
-    before = f", {streamed.found} of them before" if streamed.found else ""
+    before = f", {streamed.found} of them in an earlier run" if streamed.found else ""
     terminal.note(f"Wrote {streamed.rows} rows to {terminal.place(output)} in {streamed.parts} parts{before}.")

@@ -1,4 +1,4 @@
-"""What several verbs share, declared once: options, reading parameters and data sets, checking outputs."""
+"""Options that several verbs share, and functions that read parameters, load data sets and check outputs."""
 
 from __future__ import annotations
 
@@ -18,21 +18,29 @@ if TYPE_CHECKING:
 
 
 class Setting(str, Enum):
+    """Zero-shot learning, or generalized zero-shot learning."""
+
     zsl = "zsl"
     gzsl = "gzsl"
 
 
 class Protocol(str, Enum):
+    """The proposed split, or the standard split."""
+
     ps = "ps"
     ss = "ss"
 
 
 class Split(str, Enum):
+    """The test classes, or the validation classes."""
+
     test = "test"
     val = "val"
 
 
 class Preparation(str, Enum):
+    """How `compare` prepares the features."""
+
     standard = "standard"
     whitened = "whitened"
     raw = "raw"
@@ -40,9 +48,9 @@ class Preparation(str, Enum):
 
 
 def method_params(methods: list[str], pairs: Iterable[str] | None, features: str) -> dict[str, dict[str, Any]]:
-    """The parameters of each method: the same preparation, then those of --param that name it, or that it has.
+    """Return the parameters of each method: whitening by --features, then the values of --param that apply to it.
 
-    Whatever can be wrong with them is said here, before any data are read.
+    Raises for every wrong parameter, before any data are read.
     """
     from superproto.evaluation.own_methods import method_for
 
@@ -60,10 +68,13 @@ def method_params(methods: list[str], pairs: Iterable[str] | None, features: str
         given, _ = read_params([pair], None, "")
         ((name, value),) = given.items()
         method, dot, own = name.rpartition(".")
-        meant = [method] if dot else [known for known in methods if name in accepted[known]]
-        if not meant or meant[0] not in found:
-            raise UserError(f"--param {pair}: no method of {', '.join(methods)} has it. Write it as METHOD.NAME=VALUE.")
-        for known in meant:
+        targets = [method] if dot else [known for known in methods if name in accepted[known]]
+        if not targets or targets[0] not in found:
+            raise UserError(
+                f"--param {pair}: none of the methods {', '.join(methods)} has this parameter. "
+                "Write it as METHOD.NAME=VALUE."
+            )
+        for known in targets:
             found[known][own] = value
     for name in methods:
         method_for(name, found[name])
@@ -76,9 +87,10 @@ def _is_whitened(features: str, model: Any) -> bool:
 
 
 def read_params(pairs: Iterable[str] | None, file: Path | None, method: str) -> tuple[dict[str, Any], str | None]:
-    """The parameters of --params and --param (which wins), and how they were chosen, if the file says so.
+    """Return the parameters of --params and --param, and how they were chosen if the file states it.
 
-    The file is a JSON object: {name: value}, or what `tune` writes: {"method": ..., "params": {name: value}, ...}.
+    --param overrides --params. The file is a JSON object {name: value}, or the result of `tune`:
+    {"method": ..., "params": {name: value}, ...}.
     """
     params, chosen = ({}, None) if file is None else _params_file(file, method)
     for pair in pairs or ():
@@ -109,7 +121,7 @@ def _params_file(file: Path, method: str) -> tuple[dict[str, Any], str | None]:
 
 
 def _value(text: str) -> Any:
-    """A number, true, false, none or a JSON list as such; anything else is a word."""
+    """Parse a value: a number, true, false, none or a JSON list; anything else stays text."""
     try:
         return json.loads({"True": "true", "False": "false", "None": "null", "none": "null"}.get(text, text))
     except (ValueError, RecursionError):
@@ -123,7 +135,7 @@ def _complete_method(incomplete: str) -> list[str]:
 
 
 def load_task(path: Path, setting: Setting, protocol: Protocol, attributes: str, split: Split = Split.test) -> Task:
-    """The task of a data set; what there is to know about it becomes notes."""
+    """Load the task of a data set; print its notes on standard error."""
     from superproto.datasets import load
 
     task = load(path, setting=setting.value, protocol=protocol.value, split=split.value, attributes=attributes)
@@ -133,7 +145,7 @@ def load_task(path: Path, setting: Setting, protocol: Protocol, attributes: str,
 
 
 def check_output(output: Path | None, *inputs: Path | None) -> None:
-    """Say before any work that the output cannot be written, or that it would replace an input."""
+    """Raise before any work if the output cannot be written or would replace an input."""
     from superproto.files import check_writable, refuse_to_replace
 
     if output is not None:
@@ -142,7 +154,11 @@ def check_output(output: Path | None, *inputs: Path | None) -> None:
 
 
 PackPath = Annotated[
-    Path, typer.Argument(metavar="PACK", help="A pack (.npz), or an xlsa17 folder (res101.mat and att_splits.mat).")
+    Path,
+    typer.Argument(
+        metavar="PACK",
+        help="A data set: a pack (.npz) from `superproto pack`, or a folder with res101.mat and att_splits.mat.",
+    ),
 ]
 Method = Annotated[
     str,
@@ -156,26 +172,32 @@ Method = Annotated[
 ]
 SettingOption = Annotated[
     Setting,
-    typer.Option("--setting", help="Candidates of an unlabeled sample: zsl, the unseen classes; gzsl, all classes."),
+    typer.Option("--setting", help="Classes an unlabeled sample can get. zsl: unseen classes only; gzsl: all classes."),
 ]
-ProtocolOption = Annotated[Protocol, typer.Option("--protocol", help="ps: proposed split. ss: standard split.")]
+ProtocolOption = Annotated[
+    Protocol, typer.Option("--protocol", help="Split of the classes. ps: proposed split; ss: standard split.")
+]
 SplitOption = Annotated[
-    Split, typer.Option("--split", help="test: the unseen classes. val: the classes kept for choosing parameters.")
+    Split, typer.Option("--split", help="Classes to score. test: the unseen classes; val: the validation classes.")
 ]
 Inductive = Annotated[
     bool, typer.Option("--inductive", help="Learn from the labeled samples only, without the unlabeled ones.")
 ]
 Param = Annotated[
     list[str] | None,
-    typer.Option("--param", "-p", metavar="NAME=VALUE", help="A parameter of the method, as rho=0.6. Repeatable."),
+    typer.Option(
+        "--param", "-p", metavar="NAME=VALUE", help="Set a parameter of the method, for example rho=0.6. Repeatable."
+    ),
 ]
 ParamsFile = Annotated[
-    Path | None, typer.Option("--params", metavar="FILE", help="Parameters from a JSON file, as `tune` writes it.")
+    Path | None,
+    typer.Option("--params", metavar="FILE", help="Read parameters from a JSON file, such as the result of `tune`."),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed.", min=0)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Attributes = Annotated[
-    str, typer.Option("--attributes", metavar="NAME", help="Which class descriptions of PACK: att or original_att.")
+    str,
+    typer.Option("--attributes", metavar="NAME", help="The class descriptions of PACK to use: att or original_att."),
 ]
-OpenPage = Annotated[bool, typer.Option("--open", help="Open the page in a browser when it is written.")]
+OpenPage = Annotated[bool, typer.Option("--open", help="Open the page in a browser after writing it.")]
 DataFolder = Annotated[Path, typer.Option("--data", metavar="DIR", help="The folder with the data packs.")]

@@ -1,7 +1,7 @@
-"""One guard for the outputs of every verb: nothing that is read is replaced, and no file of another kind by mistake.
+"""Protect files from the outputs of every verb: no input is replaced, and no file of another kind by mistake.
 
-:func:`guarded` wraps a verb. Its parameters say what it reads (paths) and what it writes (the names in ``_WRITTEN``),
-so a new verb is guarded without a line of its own.
+:func:`guarded` wraps a verb. Parameters with the names in ``_WRITTEN`` are outputs; all other paths are inputs. So a
+new verb is protected without further code.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ _TEXT_STARTS = {
 }
 _LARGEST_JSON = 2**24
 Force = Annotated[
-    bool, typer.Option("--force", help="Replace an existing file of another kind; never one that is read.")
+    bool, typer.Option("--force", help="Replace an existing output of another kind. Inputs are never replaced.")
 ]
 
 
 def guarded(verb: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of a verb with the option --force, called only if its outputs may be written."""
+    """Add the option --force to the function of a verb, and call it only if its outputs may be written."""
     hints = get_type_hints(function, include_extras=True)
     paths = {name for name, hint in hints.items() if "Path" in str(hint)}
     written = [name for name in _WRITTEN if name in paths]
@@ -112,7 +112,7 @@ def _wanted(place: str, ending: str) -> str:
 
 
 def kind_of(path: Path) -> str:
-    """What a file seems to be, by its first bytes; of an archive, by the names in it."""
+    """Return the kind of a file by its first bytes; of an archive, by the names in it."""
     with path.open("rb") as handle:
         start = handle.read(2**16)
     if start[8:9] == b"{" and b"\0" in start[:8]:
@@ -168,7 +168,7 @@ def _each(given: Any) -> Iterator[Path]:
 
 
 def _is_same(output: Path, other: Path) -> bool:
-    """Whether both are one regular file, there or to come."""
+    """Tell whether both paths are one regular file, existing or not."""
     try:
         if os.path.exists(output) and os.path.exists(other):
             return os.path.isfile(output) and os.path.samefile(output, other)

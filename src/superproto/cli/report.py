@@ -1,4 +1,4 @@
-"""The verb `report`: the page of a fitted model, or of a file of records."""
+"""The verb `report`: write a page about a fitted model, or about a file of records."""
 
 from __future__ import annotations
 
@@ -23,27 +23,29 @@ if TYPE_CHECKING:
 
 @app.command("report", rich_help_panel=HelpPanel.MODEL)
 def report_verb(
-    source: Annotated[Path, typer.Argument(metavar="MODEL_OR_RECORDS", help="A model file, or a file of records.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="MODEL_OR_RECORDS", help="A model that `fit` wrote, or records of `evaluate`.")
+    ],
     pack: Annotated[
         Path | None,
-        typer.Option("--pack", metavar="PACK", help="The data set of the fit: the report then shows its samples."),
+        typer.Option("--pack", metavar="PACK", help="The data set of the fit. The report then shows its samples."),
     ] = None,
     setting: SettingOption = Setting.zsl,
     protocol: ProtocolOption = Protocol.ps,
     images: Annotated[
-        Path | None, typer.Option("--images", metavar="DIR", help="Folder that the image paths of PACK start from.")
+        Path | None, typer.Option("--images", metavar="DIR", help="The folder that contains the images of PACK.")
     ] = None,
     params: Annotated[
-        Path | None, typer.Option("--params", metavar="FILE", help="What `tune` wrote: shown with its folds.")
+        Path | None, typer.Option("--params", metavar="FILE", help="The result of `tune`, to show it in the report.")
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
     open_page: OpenPage = False,
 ) -> None:
-    """Write a page about a fitted model that opens in a browser without a network.
+    """Write an HTML page about a fitted model, readable without a network.
 
-    It shows how the unlabeled samples were labeled, which labels are uncertain,
-    and what the model learned about each class. A file of records, as `evaluate
-    --record` writes it, becomes a table of runs.
+    The page shows how the unlabeled samples were labeled, which labels are
+    uncertain, and what the model learned about each class. For a file of
+    records, written by `evaluate --record`, it is a table of runs.
 
     \b
     Example:  superproto fit birds.npz -o birds.model
@@ -74,7 +76,10 @@ def report_on(
     images: Path | None = None,
     params: Path | None = None,
 ) -> Page:
-    """The page of a model file (with its data set, sample by sample), or of a file of records."""
+    """Build the page of a model file or of a file of records.
+
+    With the data set of the fit, the page of a model also shows single samples.
+    """
     path = existing_file(source)
     if _holds_records(path):
         return _records_page(path)
@@ -89,7 +94,7 @@ def report_on(
     found = read_source(pack)
     task = to_task(found, setting, protocol)
     if list(map(str, model.classes_)) != list(map(str, task.class_names)):
-        raise UserError(f"{path} and {pack} have other classes. Give the data set that the model was fitted on.")
+        raise UserError(f"{path} and {pack} have different classes. Give the data set that the model was fitted on.")
     _check_setting(model, setting, path)
     if images is not None and not _has_pictures(images, task):
         terminal.note(
@@ -131,7 +136,7 @@ def _records_page(path: Path) -> Page:
 
 
 def _holds_records(path: Path) -> bool:
-    """Records start with a brace; a model starts with the length of its header, eight bytes with zeros among them."""
+    """Tell records from a model: records start with a brace, a model with an 8-byte length that contains zeros."""
     with path.open("rb") as handle:
         start = handle.read(8)
     return b"\0" not in start and start.lstrip()[:1] in (b"{", b"")

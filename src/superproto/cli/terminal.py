@@ -1,6 +1,6 @@
-"""What the user sees: results on standard output, progress and notes on standard error.
+"""Print for the user: results on standard output, progress and notes on standard error.
 
-Notes wait until there is a result, so that a mistake shows as one line and nothing else.
+Notes are held back until there is a result, so that an error is the only line printed.
 """
 
 from __future__ import annotations
@@ -19,47 +19,47 @@ _waiting: list[str] = []
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks and repeated blanks."""
+    """Return the text without line breaks and repeated blanks."""
     return " ".join(text.split())
 
 
 def without_controls(text: str) -> str:
-    """The text without what a terminal would obey: control characters, and halves of characters."""
+    """Replace control characters, which a terminal would execute, and unpaired surrogates."""
     return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def note(text: str) -> None:
-    """Something to know about the result: one line on standard error, once, before the result is shown."""
+    """Add a note about the result. It is printed once, as one line on standard error, before the result."""
     line = without_controls(one_line(text))
     if line not in _waiting:
         _waiting.append(line)
 
 
 def flush_notes() -> None:
-    """Print the notes that wait."""
+    """Print the notes that were held back."""
     for line in _waiting:
         print(f"note: {line}", file=sys.stderr)
     drop_notes()
 
 
 def drop_notes() -> None:
-    """Forget the notes that wait."""
+    """Discard the notes that were held back."""
     _waiting.clear()
 
 
 def show(text: str = "") -> None:
-    """A line of the result."""
+    """Print a line of the result."""
     flush_notes()
     print(without_controls(text))
 
 
 def place(path: str | os.PathLike[str]) -> str:
-    """Where a file is, from any folder; a device such as /dev/stdout as it is called."""
+    """Return the absolute path of a file or folder; the name of a device such as /dev/stdout is unchanged."""
     return os.path.abspath(path) if os.path.isfile(path) or os.path.isdir(path) else os.fspath(path)
 
 
 def show_page(path: str | os.PathLike[str], open_it: bool = False) -> None:
-    """The closing line of a page that was written; ``open_it`` shows it in the user's browser."""
+    """Print the path of a page that was written. ``open_it`` opens it in the user's browser."""
     show(f"Report: {place(path)}")
     if open_it:
         import webbrowser
@@ -69,14 +69,14 @@ def show_page(path: str | os.PathLike[str], open_it: bool = False) -> None:
 
 
 def show_json(value: Any) -> None:
-    """The result for programs: one JSON document; what is not a finite number is null."""
+    """Print the result as one JSON document; numbers that are not finite become null."""
     flush_notes()
     text = json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
     print(text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
-    """The result for people: the first column to the left, the others to the right."""
+    """Print the result as a table: the first column left-aligned, the others right-aligned."""
     from rich.console import Console
     from rich.table import Table
 
@@ -86,13 +86,13 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str
         table.add_column(name, justify="right" if number else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(without_controls, row))
-    # A pipe has no width: let each row be one line there.
+    # A pipe has no width, so each row is one line there.
     Console(width=None if sys.stdout.isatty() else 1000, markup=False, highlight=False).print(table)
 
 
 @contextmanager
 def progress(text: str) -> Iterator[None]:
-    """A sign of life on a terminal while the block runs; nothing elsewhere."""
+    """Show a spinner with the text on a terminal while the block runs; show nothing elsewhere."""
     if not sys.stderr.isatty():
         yield
         return
@@ -103,7 +103,7 @@ def progress(text: str) -> Iterator[None]:
 
 
 def steps() -> Callable[[str], None]:
-    """One line for each thing done, as it is done, with the time since the work began: for work of many minutes."""
+    """Return a function that prints one line on standard error for each finished step, with the elapsed time."""
     start = perf_counter()
 
     def step(text: str) -> None:
@@ -114,7 +114,7 @@ def steps() -> Callable[[str], None]:
 
 
 def _plain(value: Any) -> Any:
-    """numpy's scalars and arrays, tuples and paths as what JSON knows."""
+    """Convert NumPy scalars and arrays, tuples and paths to JSON types."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

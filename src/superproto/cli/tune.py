@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 @app.command("tune", rich_help_panel=HelpPanel.MODEL)
 def tune_verb(
     path: PackPath,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="JSON", help="The record with the chosen values.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="JSON", help="The file to write: chosen values and all trials.")
+    ],
     method: Method = "hpl",
     setting: SettingOption = Setting.zsl,
     protocol: ProtocolOption = Protocol.ps,
@@ -50,9 +52,9 @@ def tune_verb(
 ) -> None:
     """Choose the parameters of a method on held-out seen classes.
 
-    The unseen classes take no part. `evaluate --params` and `fit --params` read
-    the result. Finished trials are kept in JSON.trials.jsonl; after an
-    interruption, the same command continues from there.
+    The unseen classes are not used. Output: a JSON file that `evaluate --params`
+    and `fit --params` read. Finished trials are kept in JSON.trials.jsonl; after
+    an interruption, run the same command again to resume.
 
     \b
     Example:  superproto tune cub.npz --method hpl -o tuned.json --minutes 20
@@ -85,13 +87,13 @@ def tune_verb(
         _show_tuned(tuned, output)
 
 
-def _show_progress(told: TuningProgress) -> None:
+def _show_progress(state: TuningProgress) -> None:
     from superproto.samples.progress import print_line
 
-    trial = told.trial
+    trial = state.trial
     score = f"{100 * trial.mean:.2f}" if trial.scores else "invalid"
-    line = f"trial {trial.number} of {told.n_trials}: {score}{' (stopped)' if trial.stopped else ''}"
-    best = f"best {100 * told.best.mean:.2f}, default {100 * told.default:.2f}, {told.seconds:.0f} s"
+    line = f"trial {trial.number} of {state.n_trials}: {score}{' (stopped)' if trial.stopped else ''}"
+    best = f"best {100 * state.best.mean:.2f}, default {100 * state.default:.2f}, {state.seconds:.0f} s"
     print_line(f"{line}; {best}")
 
 

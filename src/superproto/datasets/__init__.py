@@ -1,4 +1,4 @@
-"""LOAD: every way to come by a Task."""
+"""LOAD: read data sets and return them as a :class:`Task`."""
 
 from superproto.datasets.digits import digits
 from superproto.datasets.feature_files import read_features

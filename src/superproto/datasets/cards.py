@@ -1,7 +1,7 @@
-"""LOAD: what is known of the field's data sets: sizes, source, license, citation.
+"""LOAD: cards of the well-known data sets: sizes, source, license, citation.
 
 The sizes of aPY, AwA1, SUN, CUB and ImageNet are from Table II of the HPL paper, the others from Xian et al. (2018).
-A data set that differs from its card is told so, and never refused.
+A data set that differs from its card is still loaded; the differences become notes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Card:
-    """One data set; ps and ss count the samples of (trainval, test_seen, test_unseen)."""
+    """Facts about one data set. ps and ss are the numbers of samples in (trainval, test_seen, test_unseen)."""
 
     name: str
     title: str
@@ -31,6 +31,7 @@ class Card:
 
     @property
     def classes(self) -> int:
+        """The number of all classes."""
         return self.train_classes + self.val_classes + self.unseen_classes
 
 
@@ -193,7 +194,7 @@ CARDS: tuple[Card, ...] = (
 
 
 def recognize(class_names: Iterable[str] | None, classes: int, attributes: int, samples: int | None) -> Card | None:
-    """The card whose classes these are; without names, the card with these very sizes."""
+    """Return the card with these class names or, without names, with these sizes; None if there is none."""
     if class_names is not None:
         names = {_plain(name) for name in class_names}
         fitting = [
@@ -205,14 +206,14 @@ def recognize(class_names: Iterable[str] | None, classes: int, attributes: int, 
         fitting = []
     if not fitting and (class_names is None or all(name.isdigit() for name in class_names)):
         fitting = [card for card in CARDS if (card.classes, card.attributes) == (classes, attributes)]
-    # AwA1 and AwA2 have the same classes: the number of samples tells them apart.
+    # AwA1 and AwA2 have the same classes and differ in the number of samples.
     return min(fitting, key=lambda card: abs(card.samples - (samples or card.samples)), default=None)
 
 
 def differences(
     card: Card, samples: int | None, classes: int, attributes: int, counts: tuple[int, int, int], protocol: str
 ) -> Iterator[str]:
-    """How a data set differs from its card; counts are the sizes of trainval, test_seen and test_unseen."""
+    """Yield how a data set differs from its card. ``counts`` are the sizes of trainval, test_seen and test_unseen."""
     for what, here, there in (
         ("samples", samples, card.samples),
         ("classes", classes, card.classes),
@@ -227,7 +228,7 @@ def differences(
 
 
 def _plain(name: str) -> str:
-    """'001.Black_footed_Albatross' and 'black-footed albatross' are the same class."""
+    """Normalize a class name: '001.Black_footed_Albatross' and 'black-footed albatross' are the same class."""
     return " ".join(re.sub(r"^\d+\.", "", str(name).lower()).translate(_SIGNS).split())
 
 

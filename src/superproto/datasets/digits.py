@@ -1,7 +1,7 @@
-"""LOAD: scikit-learn's handwritten digits as a zero-shot problem: some digits are known by their description only.
+"""LOAD: scikit-learn's handwritten digits as a zero-shot problem, in which some digits have no labels.
 
-Small, real and always at hand: 1797 samples of 8 × 8 pixels, no file to fetch. The descriptions say how a *printed*
-digit looks: the segments of a seven-segment display, loops, strokes and bows. No sample was looked at.
+The data are small, real and need no download: 1797 samples of 8 × 8 pixels. The descriptions state how a *printed*
+digit looks: the segments of a seven-segment display, loops, strokes and bows. They were written without the samples.
 """
 
 from __future__ import annotations
@@ -42,11 +42,26 @@ DESCRIPTIONS: dict[str, str] = {
 
 
 def digits(unseen: Sequence[int] = (3, 6, 7), *, setting: str = "zsl", seed: int = 0) -> Task:
-    """The digits task: labels for the other digits, a description for each, and a pool to label.
+    """Return the digits task: every digit has a description, and all except the unseen digits have labels.
 
-    In "gzsl" a fifth of each seen digit, drawn by `seed`, joins the pool.
-    The default digits are an easy choice for the estimator, not a typical one: for a figure about the method, average
-    over choices of `unseen`.
+    The default digits are an easy choice for HPL. To measure a method, average over choices of `unseen`.
+
+    Parameters
+    ----------
+    unseen : sequence of int, default=(3, 6, 7)
+        One to nine digits whose samples are unlabeled.
+    setting : {"zsl", "gzsl"}, default="zsl"
+        With "zsl" the unlabeled samples are those of the unseen digits, which are the candidates. With "gzsl" a fifth
+        of the samples of each seen digit is unlabeled too, and all digits are candidates.
+    seed : int, default=0
+        Draws these samples.
+
+    Examples
+    --------
+    >>> from superproto.datasets import digits
+    >>> task = digits()
+    >>> task.X.shape, int(task.asked.sum()), task.unseen_classes.tolist()
+    ((1797, 64), 543, [3, 6, 7])
     """
     from sklearn.datasets import load_digits
 
@@ -75,5 +90,5 @@ def digits(unseen: Sequence[int] = (3, 6, 7), *, setting: str = "zsl", seed: int
 
 
 def _descriptions() -> np.ndarray:
-    """(10, traits), 1 where the digit has the trait."""
+    """Return the (10, traits) matrix that is 1 where the digit has the trait."""
     return np.array([[float(str(d) in those) for those in DESCRIPTIONS.values()] for d in range(10)], np.float32)

@@ -1,4 +1,4 @@
-"""LOAD: a table of features from the file that one happens to have: npy, npz, csv, parquet, safetensors, or a pack."""
+"""LOAD: read a table of features from a file: npy, npz, csv, parquet, safetensors, or a pack."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DECIMAL = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 
 class Features(NamedTuple):
-    """(N, d) numbers; what the file calls each row, and which picture file it is of, if it says so."""
+    """Features X (N, d); the ids of the rows and their picture files, each None if the file has none."""
 
     X: Array
     ids: Array | None
@@ -32,7 +32,10 @@ class Features(NamedTuple):
 
 
 def read_features(path: str | os.PathLike[str]) -> Features:
-    """Every row of the file, in order, by its ending; of a pack or an xlsa17 folder, every sample's features."""
+    """Read every row of a file, in order. The kind of the file is given by its suffix.
+
+    Of a pack or an xlsa17 folder, read the features of every sample.
+    """
     check_no_pictures(Path(path))
     if os.path.isdir(path):
         from superproto.datasets.xlsa17 import read_folder
@@ -55,20 +58,20 @@ def read_features(path: str | os.PathLike[str]) -> Features:
 
 
 def check_no_pictures(path: Path) -> None:
-    """Pictures are labeled by another command, which makes features of them first."""
+    """Raise if the path is a picture or a folder of pictures: `superproto label` computes features first."""
     top = list(islice(path.iterdir(), 50)) if path.is_dir() else [path]
     below = [part for folder in top if folder.is_dir() for part in islice(folder.iterdir(), 20)]
     picture = next((part for part in (*top, *below) if part.suffix.lower() in _PICTURES), None)
     if picture is not None and not (path / "res101.mat").exists():
         folder = path if path.is_dir() else path.parent
         raise UserError(
-            f"{path} has pictures, and features are needed here. To label pictures write: "
+            f"{path} has pictures, but features are needed here. To label pictures write: "
             f"superproto label {folder} --classes CLASSES.csv -o LABELS.csv"
         )
 
 
 def csv_rows(path: Path) -> Iterator[list[str]]:
-    """The rows of a CSV file that are not empty."""
+    """Yield the rows of a CSV file that are not empty."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as handle:
             rows = (row for row in csv.reader(handle) if row and (len(row) > 1 or row[0].strip()))
@@ -90,7 +93,7 @@ def _check_separator(first: list[list[str]], path: Path) -> None:
 
 
 def is_number(text: str) -> bool:
-    """Whether a cell holds a number (or is empty, which is a missing one)."""
+    """Tell whether a cell is a number or empty (a missing number)."""
     try:
         float(text or "nan")
     except ValueError:
@@ -99,10 +102,10 @@ def is_number(text: str) -> bool:
 
 
 def is_header(row: list[str], following: Sequence[list[str]], path: Path) -> bool:
-    """Whether a CSV's first line names its columns: words, or a data frame's own numbers (0, 1, 2 or 1, 2, 3 ...).
+    """Tell whether the first line of a CSV names its columns: by words, or by numbers 0, 1, 2 ... or 1, 2, 3 ...
 
-    A line of such numbers above lines of whole numbers could be either: it is refused. So is one of words and decimal
-    numbers: a line of numbers with a word by mistake would be lost as names.
+    Raises in two ambiguous cases. Such numbers above lines of integers may be values. A mixture of words and decimal
+    numbers may be a line of numbers with a mistake.
     """
     if not all(is_number(cell) for cell in row[1:] or row):
         decimal = next((cell for cell in row[1:] if _DECIMAL.fullmatch(cell.strip())), None)
@@ -125,7 +128,7 @@ def is_header(row: list[str], following: Sequence[list[str]], path: Path) -> boo
     cells = [cell.strip() for line in following for cell in line[len(row) - len(counted) :]]
     if counted is row and following and all(cell.lstrip("+-").isdecimal() for cell in cells):
         raise UserError(
-            f"{path}: the first line, {','.join(row[:4])},..., may be names or numbers. Give the columns names."
+            f"{path}: the first line, {','.join(row[:4])},..., may be column names or numbers. Give the columns names."
         )
     return True
 
@@ -135,14 +138,16 @@ def _npy(path: Path) -> Features:
 
 
 def _npz(path: Path) -> Features:
-    """The array 'features', or the only one that is a table; names from 'ids' or 'image_files'."""
+    """Read the array 'features', or the only table of numbers; ids are 'ids' or 'image_files'."""
     texts = {"ids", "image_files"}
     arrays = read_npz(path, {"features", *texts})
     if "features" not in arrays:
         arrays = read_npz(path)
         tables = [name for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind in "biuf"]
         if len(tables) != 1:
-            raise UserError(f"{path} has no array 'features' (it has: {', '.join(arrays) or 'none'}). Name one so.")
+            raise UserError(
+                f"{path} has no array 'features' (it has: {', '.join(arrays) or 'none'}). Give one this name."
+            )
         arrays["features"] = arrays[tables[0]]
     X = arrays["features"]
     named = {name: arrays[name].astype(str) for name in texts & set(arrays) if arrays[name].shape == X.shape[:1]}
@@ -151,7 +156,7 @@ def _npz(path: Path) -> Features:
 
 
 def _csv(path: Path) -> Features:
-    """Numbers; a first line of names and a first column `id` (or of text) are recognized."""
+    """Read numbers; a first line of column names and a first column `id` (or of text) are recognized."""
     rows = csv_rows(path)
     first = next(rows, None)
     if first is None:
@@ -168,14 +173,14 @@ def _csv(path: Path) -> Features:
         try:
             table.append(np.array([float(cell or "nan") for cell in row[named:]]))
         except ValueError:
-            raise UserError(_say_not_numbers(path, number, row, first if header else None, int(named))) from None
+            raise UserError(_not_a_number(path, number, row, first if header else None, int(named))) from None
     if table and not len(table[0]):
         raise UserError(f"{path} has one column, of text. Give a table of features: numbers, one row per sample.")
     return Features(np.array(table, ndmin=2), np.array(ids) if named else None)
 
 
-def _say_not_numbers(path: Path, number: int, row: list[str], header: list[str] | None, named: int) -> str:
-    """What stands where a feature is expected, and which table this seems to be."""
+def _not_a_number(path: Path, number: int, row: list[str], header: list[str] | None, named: int) -> str:
+    """Return the message about a cell that is not a number, with a hint if the file looks like a table of labels."""
     column = next(j for j in range(named, len(row)) if not is_number(row[j]))
     called = f"column {column + 1}" if header is None else f"column '{header[column]}'"
     words = {"label", "probability", "runner_up"} & {name.strip().lower() for name in header or ()}
@@ -187,7 +192,7 @@ def _say_not_numbers(path: Path, number: int, row: list[str], header: list[str] 
 
 
 def _parquet(path: Path) -> Features:
-    """Numeric columns, or one column of equally long lists; a column `id` or of text names the rows."""
+    """Read numeric columns, or one column of lists of equal length; a column `id` or of text names the rows."""
     try:
         import pyarrow.parquet as pq
     except ImportError:
@@ -197,7 +202,7 @@ def _parquet(path: Path) -> Features:
         kinds = {field.name: str(field.type) for field in pq.read_schema(path)}
         texts = [name for name, kind in kinds.items() if name.lower() == "id" or "string" in kind]
         table = read_whole(path, texts)
-        # pandas keeps an index that is not 0, 1, 2, ... under such a name.
+        # pandas stores an index that is not 0, 1, 2, ... as a column of this name.
         kept = [name for name in table.column_names if not re.fullmatch(r"__index_level_\d+__", name)]
         columns = [table.column(name).to_numpy(zero_copy_only=False) for name in kept if name not in texts]
         X = np.column_stack([np.stack(column) if column.dtype == object else column for column in columns])
@@ -211,14 +216,16 @@ def _parquet(path: Path) -> Features:
 
 
 def _safetensors(path: Path) -> Features:
-    """The tensor 'features', or the only one."""
+    """Read the tensor 'features', or the only tensor."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(path, framework="numpy") as file:
             names = list(file.keys())
             if "features" not in names and len(names) != 1:
-                raise UserError(f"{path} has no tensor 'features' (it has: {', '.join(names) or 'none'}). Name one so.")
+                raise UserError(
+                    f"{path} has no tensor 'features' (it has: {', '.join(names) or 'none'}). Give one this name."
+                )
             return Features(file.get_tensor("features" if "features" in names else names[0]), None)
     except (SafetensorError, TypeError, ValueError, KeyError, OSError) as error:
         if isinstance(error, UserError):

@@ -1,4 +1,4 @@
-"""LOAD: what is inside a data set, and what looks wrong with it, in sentences."""
+"""LOAD: describe a data set and its problems in sentences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from superproto.datasets.packs import Pack, faults, repaired
 
 @dataclass(frozen=True)
 class Description:
-    """What `superproto info` prints: facts, the leak check, what looks odd, and what makes the data set unusable."""
+    """What `superproto info` prints about a data set.
+
+    ``leaks`` are training samples among the test samples, ``warnings`` are suspicious values, and ``faults`` make the
+    data set unusable. ``card`` is that of the well-known data set it seems to be, or None.
+    """
 
     name: str
     facts: tuple[str, ...]
@@ -28,9 +32,9 @@ class Description:
 
 
 def describe(path: str | os.PathLike[str], *, attributes: str = "att") -> Description:
-    """Look at a pack or an xlsa17 folder without refusing it."""
+    """Describe a pack or an xlsa17 folder; faults are listed and not raised."""
     raw = read_source(path, attributes=attributes)
-    splits, _, said = repaired(raw.splits)
+    splits, _, remarks = repaired(raw.splits)
     pack = replace(raw, splits=splits)
     wrong = tuple(faults(pack))
     tables = pack.features.ndim == pack.semantics.ndim == 2
@@ -39,7 +43,7 @@ def describe(path: str | os.PathLike[str], *, attributes: str = "att") -> Descri
     return Description(
         name=pack.name,
         facts=facts,
-        leaks=() if wrong else (*(raw.notes or said), *_leaks(pack)),
+        leaks=() if wrong else (*(raw.notes or remarks), *_leaks(pack)),
         warnings=() if wrong else tuple(_warnings(pack)),
         faults=wrong,
         card=recognize(names, classes, attributes_, len(pack.features)) if tables else None,
@@ -69,13 +73,17 @@ def _without_samples(pack: Pack) -> npt.NDArray[Any]:
 
 
 def _leaks(pack: Pack) -> Iterator[str]:
-    """Test samples that are also among the training samples."""
-    for labeled, asked in (("trainval", "test_seen"), ("trainval", "test_unseen"), ("ss_trainval", "ss_test_unseen")):
-        if labeled in pack.splits and asked in pack.splits:
+    """Yield how many test samples are also among the training samples."""
+    for labeled, unlabeled in (
+        ("trainval", "test_seen"),
+        ("trainval", "test_unseen"),
+        ("ss_trainval", "ss_test_unseen"),
+    ):
+        if labeled in pack.splits and unlabeled in pack.splits:
             given = set(_row_bytes(pack.features[pack.splits[labeled]]))
-            twins = sum(key in given for key in _row_bytes(pack.features[pack.splits[asked]]))
-            if twins:
-                yield f"{twins} samples of {asked}_loc repeat a sample of {labeled}_loc exactly."
+            repeated = sum(key in given for key in _row_bytes(pack.features[pack.splits[unlabeled]]))
+            if repeated:
+                yield f"{repeated} samples of {unlabeled}_loc repeat a sample of {labeled}_loc exactly."
 
 
 def _warnings(pack: Pack) -> Iterator[str]:
@@ -87,10 +95,10 @@ def _warnings(pack: Pack) -> Iterator[str]:
         yield f"{flat} of {pack.semantics.shape[1]} attributes are the same for every class."
     alike = len(pack.semantics) - len(set(_row_bytes(pack.semantics)))
     if alike:
-        yield f"{alike} classes have the description of another class: nothing can tell them apart."
+        yield f"{alike} classes have the same description as another class, so descriptions cannot distinguish them."
     empty = np.flatnonzero(~pack.semantics.any(axis=1))
     if len(empty):
-        yield f"Class '{pack.class_names[empty[0]]}' is described by zeros alone."
+        yield f"The description of class '{pack.class_names[empty[0]]}' is all zeros."
     absent = _without_samples(pack)
     if len(absent) and (pack.labels >= 0).all():
         yield f"{len(absent)} classes have no sample at all (first: '{pack.class_names[absent[0]]}')."
@@ -105,7 +113,10 @@ def _scale_warnings(pack: Pack) -> Iterator[str]:
         yield f"{constant} of {len(spread)} features are the same for every sample."
     used = spread[spread > 0]
     if len(used) and np.isfinite(used).all() and used.max() > 1000 * np.median(used):
-        yield f"One feature spreads {used.max() / np.median(used):.0f} times as much as the median one. Scale them."
+        yield (
+            f"The standard deviation of one feature is {used.max() / np.median(used):.0f} times the median. "
+            "Scale the features."
+        )
     lengths = np.linalg.norm(pack.semantics.astype(float), axis=1)
     if lengths.min() > 0 and lengths.max() > 100 * lengths.min():
         yield f"The longest description is {lengths.max() / lengths.min():.0f} times as long as the shortest."

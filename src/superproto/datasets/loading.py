@@ -1,4 +1,4 @@
-"""LOAD: from a data set to a task: which rows are labeled, which are asked, and among which classes."""
+"""LOAD: make a task of a data set: which rows are labeled, which are unlabeled, and which classes are candidates."""
 
 from __future__ import annotations
 
@@ -29,13 +29,25 @@ def load(
     split: str = "test",
     attributes: str = "att",
 ) -> Task:
-    """A pack (.npz) or an xlsa17 folder as a task.
+    """Load a pack (.npz) or an xlsa17 folder as a task.
 
-    setting : "zsl": samples of unseen classes, candidates the unseen classes; "gzsl": test samples of both kinds,
-        candidates all classes.
-    protocol : "ps", the proposed split of Xian et al., or "ss", the standard split.
-    split : "test", or "val": the train classes are the seen ones, the val classes the unseen ones, nothing else occurs.
-    attributes : which array holds the descriptions, "att" or "original_att".
+    Parameters
+    ----------
+    path : str or path
+        The pack, or the folder.
+    setting : {"zsl", "gzsl"}, default="zsl"
+        With "zsl" the unlabeled samples are test samples of unseen classes, which are the candidates. With "gzsl" they
+        are test samples of seen and unseen classes, and all classes are candidates.
+    protocol : {"ps", "ss"}, default="ps"
+        The proposed split of Xian et al. (2018), or the standard split.
+    split : {"test", "val"}, default="test"
+        With "val" the train classes are the seen ones and the val classes the unseen ones; other classes are omitted.
+    attributes : {"att", "original_att"}, default="att"
+        The array of the class descriptions.
+
+    Returns
+    -------
+    Task
     """
     for name, value, known in (
         ("setting", setting, ("zsl", "gzsl")),
@@ -48,7 +60,7 @@ def load(
 
 
 def read_source(path: str | os.PathLike[str], *, attributes: str = "att") -> Pack:
-    """The data set behind a path, unchecked."""
+    """Read a pack or an xlsa17 folder without checking its content."""
     check_no_pictures(Path(path))
     if os.path.isdir(path):
         return read_folder(path, attributes=attributes)
@@ -58,21 +70,21 @@ def read_source(path: str | os.PathLike[str], *, attributes: str = "att") -> Pac
 
 
 def to_task(pack: Pack, setting: str = "zsl", protocol: str = "ps", split: str = "test") -> Task:
-    """Check the pack and choose its rows."""
-    splits, _, said = repaired(pack.splits)
+    """Check a pack and make a task of it. Parameters are those of :func:`load`."""
+    splits, _, remarks = repaired(pack.splits)
     pack = checked(replace(pack, splits=splits))
-    notes = (*summary(pack, protocol), *(pack.notes or said))
+    notes = (*summary(pack, protocol), *(pack.notes or remarks))
     if split == "val":
         task = _validation(pack, setting, protocol)
     else:
-        labeled, asked = _test_rows(pack, setting, protocol)
-        task = replace(_task(pack, labeled, asked, setting), validation_classes=_validation_classes(pack, protocol))
+        labeled, unlabeled = _test_rows(pack, setting, protocol)
+        task = replace(_task(pack, labeled, unlabeled, setting), validation_classes=_validation_classes(pack, protocol))
     task = replace(task, protocol=protocol if split == "test" else f"{protocol} validation", name=pack.name)
     return replace(task, notes=(*notes, *_counts(task)))
 
 
 def summary(pack: Pack, protocol: str) -> Iterator[str]:
-    """Size, kind, and how the data set compares with its card."""
+    """Yield the sizes of a data set, and how it differs from its card."""
     n, d = pack.features.shape
     classes, attributes = pack.semantics.shape
     yield f"{n} samples of {d} features ({pack.features.dtype}), {classes} classes with {attributes} attributes."
@@ -100,7 +112,7 @@ def _counts(task: Task) -> Iterator[str]:
         yield f"{len(absent)} unseen classes without a sample (first: '{task.class_names[absent[0]]}') stay candidates."
     unknown = int((task.expected < 0).sum())
     if unknown:
-        yield f"The truth of {unknown} samples is unknown: they can be labeled, not scored."
+        yield f"The true class of {unknown} samples is unknown: they can be labeled, but not scored."
 
 
 def _test_rows(pack: Pack, setting: str, protocol: str) -> tuple[Array, Array]:
@@ -112,13 +124,13 @@ def _test_rows(pack: Pack, setting: str, protocol: str) -> tuple[Array, Array]:
         if setting == "gzsl":
             raise UserError("The standard split has no test samples of seen classes. Use protocol='ps' with 'gzsl'.")
         return pack.splits["ss_trainval"], pack.splits["ss_test_unseen"]
-    labeled, asked = pack.splits["trainval"], pack.splits["test_unseen"]
+    labeled, unlabeled = pack.splits["trainval"], pack.splits["test_unseen"]
     if setting == "zsl":
-        return labeled, asked
+        return labeled, unlabeled
     seen = pack.splits.get("test_seen", np.empty(0, np.int64))
-    if not len(seen) and (pack.labels[asked] >= 0).any():
+    if not len(seen) and (pack.labels[unlabeled] >= 0).any():
         raise UserError(f"{pack.name} has no test samples of seen classes (test_seen_loc). Use the setting zsl.")
-    return labeled, np.concatenate([seen, asked])
+    return labeled, np.concatenate([seen, unlabeled])
 
 
 def _validation(pack: Pack, setting: str, protocol: str) -> Task:
@@ -127,25 +139,25 @@ def _validation(pack: Pack, setting: str, protocol: str) -> Task:
         raise UserError(
             f"{pack.name} has no train_loc and val_loc with different classes ({protocol}). Use task.folds(n)."
         )
-    labeled, asked = pack.splits["train"], pack.splits["val"]
+    labeled, unlabeled = pack.splits["train"], pack.splits["val"]
     if setting == "gzsl":
         rng = np.random.default_rng(_VALIDATION_SEED)
         moved = part_of_each_class(pack.labels[labeled], 0.2, rng, leave=1)
-        labeled, asked = np.delete(labeled, moved), np.concatenate([labeled[moved], asked])
-    task = _task(pack, labeled, asked, setting)
+        labeled, unlabeled = np.delete(labeled, moved), np.concatenate([labeled[moved], unlabeled])
+    task = _task(pack, labeled, unlabeled, setting)
     return task.restricted(np.union1d(pack.classes_of("train"), hidden))
 
 
 def _validation_classes(pack: Pack, protocol: str) -> Array | None:
-    """The classes that the data set reserves for choosing parameters, if its train and val parts differ by class."""
+    """Return the classes that the data set reserves for choosing parameters, or None if train and val share classes."""
     if protocol == "ss" or not len(pack.splits.get("train", ())) or not len(pack.splits.get("val", ())):
         return None
     hidden = pack.classes_of("val")
     return None if np.isin(hidden, pack.classes_of("train")).any() else hidden
 
 
-def _task(pack: Pack, labeled: Array, asked: Array, setting: str) -> Task:
-    rows = np.concatenate([labeled, asked])
+def _task(pack: Pack, labeled: Array, unlabeled: Array, setting: str) -> Task:
+    rows = np.concatenate([labeled, unlabeled])
     y = pack.labels[rows].copy()
     y[len(labeled) :] = -1
     called = pack.ids if pack.paths is None else pack.paths

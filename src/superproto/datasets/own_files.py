@@ -1,9 +1,9 @@
-"""LOAD: a pack from one's own files: features, a table of labels, a table of class descriptions.
+"""LOAD: make a pack from the user's files: features, a table of labels, a table of class descriptions.
 
-Labels (CSV): `id,label`, and if wanted `split`. An empty label is a sample to be labeled. `split` is `train` (the
-default of a labeled sample), `val` (labeled; its class is for choosing parameters) or `test` (asked about; its label
-serves scoring alone, never fitting). Classes: a CSV with the name first, or JSON {name: numbers}, the numbers a list,
-several lists, or {attribute: number}.
+Labels are a CSV with the columns `id,label` and optionally `split`. An empty label marks an unlabeled sample. `split`
+is one of three words. `train` is the default of a labeled sample. `val` is a labeled sample whose class is for choosing
+parameters. `test` is treated as unlabeled; its label is used for scoring only. Classes are a CSV whose first column is
+the name, or JSON {name: numbers}. The numbers are a list, several lists, or {attribute: number}.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from superproto.files import PathLike, existing_file
 from superproto.samples.chunks import Array
 
 _SPLITS = ("train", "val", "test")
-# What `predict` and `label` write after id and label.
+# Columns that `predict` and `label` write after id and label.
 _PREDICTED = ["probability", "margin", "runner_up"]
 
 
 class Classes(NamedTuple):
-    """Class names (C,), descriptions (C, k), and the attributes' names (k,) if they have any."""
+    """Class names (C,), descriptions (C, k), and the attributes' names (k,) or None."""
 
     names: Array
     semantics: Array
@@ -47,11 +47,23 @@ def make_pack(
     several: str = "average",
     unseen: Collection[str] = (),
 ) -> Pack:
-    """Read the three files and write the pack at exactly `output`.
+    """Read the three files and write the pack to `output`.
 
-    several : what to do with several vectors for one class: "average" them, or "keep" them side by side (as many for
-        every class, in the same order: the description is then the vectors one after the other).
-    unseen : names of classes whose samples are all asked about, their labels serving scoring alone.
+    Parameters
+    ----------
+    features, labels, classes : str or path
+        The three files; see the module.
+    output : str or path
+        The pack to write. No suffix is added.
+    several : {"average", "keep"}, default="average"
+        How to combine several vectors of one class. "keep" concatenates them; every class then needs the same number
+        of vectors, in the same order.
+    unseen : collection of str
+        Classes to treat as unseen: the labels of their samples are used for scoring only.
+
+    Returns
+    -------
+    Pack
     """
     described = read_classes(classes, several=several)
     samples = read_features(features)
@@ -86,9 +98,29 @@ def pack_arrays(
     paths: Array | None = None,
     attribute_names: Array | None = None,
 ) -> Pack:
-    """The same from arrays: a class name for each sample ("" where it is to be labeled), and if wanted its split.
+    """Make a pack from arrays.
 
-    paths : (N,) the picture file of each sample, relative to the folder that `report --images` will be given.
+    Parameters
+    ----------
+    X : (N, d)
+        Features.
+    labels : (N,)
+        The class name of each sample; "" marks an unlabeled sample.
+    semantics, class_names : (C, k) and (C,)
+        The description and the name of each class.
+    split : (N,), optional
+        "train", "val" or "test" for each sample; see the module.
+    unseen : collection of str
+        Classes to treat as unseen: the labels of their samples are used for scoring only.
+    name : str
+        The name of the data set.
+    ids, paths : (N,), optional
+        The id of each sample, and its picture file relative to the folder given to `report --images`.
+    attribute_names : (k,), optional
+
+    Returns
+    -------
+    Pack
     """
     names = np.asarray(class_names).astype(str)
     numbers = _numbered(np.asarray(labels).astype(str), names)
@@ -112,9 +144,10 @@ def pack_arrays(
 
 
 def read_classes(path: PathLike, *, several: str = "average", missing: bool = False) -> Classes:
-    """Class descriptions from a CSV (name first, then numbers; a line of attribute names is known), JSON or .npz.
+    """Read class descriptions from a CSV, JSON or .npz file.
 
-    ``missing``: whether a number may be missing, which is NaN; otherwise that is an error.
+    A CSV has the name first, then numbers; its first line may have the names of the attributes. ``several``: see
+    :func:`make_pack`. With ``missing``, a missing number is NaN; otherwise it is an error.
     """
     if several not in ("average", "keep"):
         raise UserError(f"several={several!r} is not known. Give 'average' or 'keep'.")
@@ -127,8 +160,8 @@ def read_classes(path: PathLike, *, several: str = "average", missing: bool = Fa
     width = len(rows[0][1])
     if not any(vector for _, vector in rows):
         raise UserError(
-            f"{path} has names of classes and no numbers. Describe each class by numbers; to label pictures by names "
-            f"alone write: superproto label PHOTOS --classes {path} -o LABELS.csv"
+            f"{path} has names of classes but no numbers. Describe each class by numbers. To label pictures by class "
+            f"names write: superproto label PHOTOS --classes {path} -o LABELS.csv"
         )
     for name, vector in rows:
         if len(vector) != width or not width:
@@ -136,7 +169,7 @@ def read_classes(path: PathLike, *, several: str = "average", missing: bool = Fa
         if np.isinf(vector).any() or (np.isnan(vector).any() and not missing):
             raise UserError(f"{path}: class '{name}' has NaN or infinity. Drop the class, or fill it in.")
         if not name.strip():
-            raise UserError(f"{path}: a class has no name. Give each class one; an empty label means: to be labeled.")
+            raise UserError(f"{path}: a class has no name. Give each class a name: an empty label means unlabeled.")
         vectors.setdefault(name, []).append(vector)
     if several == "average":
         table = np.array([np.mean(own, axis=0) for own in vectors.values()])
@@ -146,7 +179,7 @@ def read_classes(path: PathLike, *, several: str = "average", missing: bool = Fa
         if odd is not None:
             raise UserError(
                 f"{path}: class '{odd}' has {counts[odd]} vectors, '{rows[0][0]}' has {counts[rows[0][0]]}. "
-                "Keeping them needs as many for each; or average them."
+                "To keep them, give each class the same number of vectors; or average them."
             )
         table = np.array([np.concatenate(own) for own in vectors.values()])
     kept = attributes if attributes and len(attributes) == table.shape[1] else None
@@ -154,9 +187,9 @@ def read_classes(path: PathLike, *, several: str = "average", missing: bool = Fa
 
 
 def read_labels(path: PathLike, names: Array, n_samples: int, known_ids: Array | None = None) -> Array:
-    """(N,) a class name for each sample; None where it is asked for: no label, or split test.
+    """Read a table of labels. Return the class name of each sample (N,), or None if unlabeled or in split test.
 
-    :func:`superproto.datasets.row_ids.match_ids` says which line belongs to which sample.
+    :func:`superproto.datasets.row_ids.match_ids` matches lines to samples.
     """
     ids, labels, parts = _read_labels(existing_file(path))
     order = match_ids(ids, known_ids, n_samples, Path(path))
@@ -173,7 +206,7 @@ def _classes_csv(path: Path) -> tuple[list[tuple[str, list[float]]], list[str] |
     for line in lines:
         wrong = next((cell for cell in line[1:] if not is_number(cell)), None)
         if wrong is not None:
-            raise UserError(f"{path}: class '{line[0]}' has '{wrong}' where a number belongs.")
+            raise UserError(f"{path}: class '{line[0]}' has '{wrong}', which is not a number.")
     rows = [(line[0].strip(), [float(cell or "nan") for cell in line[1:]]) for line in lines]
     return rows, None if header is None else header[1:]
 
@@ -215,7 +248,7 @@ def _classes_json(path: Path) -> tuple[list[tuple[str, list[float]]], list[str] 
 
 
 def _read_labels(path: Path) -> tuple[Array, Array, Array]:
-    """ids, labels and splits, in the order of the file."""
+    """Return ids, labels and splits, in the order of the file."""
     lines = [[cell.strip() for cell in line] for line in csv_rows(path)]
     if lines and lines[0][0].lower() == "label" and [cell.lower() for cell in lines[0][1:]] in ([], ["split"]):
         # A table without ids.
@@ -224,11 +257,13 @@ def _read_labels(path: Path) -> tuple[Array, Array, Array]:
     if lines and [cell.lower() for cell in lines[0][:2]] == ["id", "label"]:
         extra = [cell.lower() for cell in lines.pop(0)[2:]]
         if extra == _PREDICTED:
-            lines = [[_as_it_was(cell) for cell in line[:2]] for line in lines]
+            lines = [[_without_apostrophe(cell) for cell in line[:2]] for line in lines]
         elif extra not in ([], ["split"]):
-            raise UserError(f"{path} has the column '{extra[0]}'. Its columns are id, label, and if wanted split.")
+            raise UserError(f"{path} has the column '{extra[0]}'. The columns must be id, label, and optionally split.")
     if not lines:
-        raise UserError(f"{path} has no rows. Write one line for each sample: id,label (an empty label is predicted).")
+        raise UserError(
+            f"{path} has no rows. Write one line for each sample: id,label. Leave the label empty to predict it."
+        )
     wrong = next((line for line in lines if not 2 <= len(line) <= 3), None)
     if wrong is not None:
         raise UserError(f"{path}: each line is id,label or id,label,split; found {','.join(wrong)!r}.")
@@ -236,30 +271,30 @@ def _read_labels(path: Path) -> tuple[Array, Array, Array]:
     return table[:, 0], table[:, 1], np.char.lower(table[:, 2])
 
 
-def _as_it_was(cell: str) -> str:
-    """A name without the apostrophe that `predict` and `label` put before what a spreadsheet would compute."""
+def _without_apostrophe(cell: str) -> str:
+    """Remove the apostrophe that `predict` and `label` put before text that a spreadsheet would run as a formula."""
     return cell[1:] if cell[:1] == "'" and cell[1:2] in tuple("=+-@\t\r") else cell
 
 
 def _numbered(labels: Array, names: Array) -> Array:
     number = {"": -1, "-1": -1} | {name: i for i, name in enumerate(names.tolist())}
-    strange = next((label for label in labels.tolist() if label not in number), None)
-    if strange is not None:
-        near = difflib.get_close_matches(strange, names.tolist(), 1)
-        hint = f" Did you mean '{near[0]}'?" if near else " Describe it among the classes."
-        raise UserError(f"the label '{strange}' is none of the {len(names)} classes.{hint}")
+    unknown = next((label for label in labels.tolist() if label not in number), None)
+    if unknown is not None:
+        near = difflib.get_close_matches(unknown, names.tolist(), 1)
+        hint = f" Did you mean '{near[0]}'?" if near else " Add its description to the classes."
+        raise UserError(f"the label '{unknown}' is none of the {len(names)} classes.{hint}")
     return np.array([number[label] for label in labels.tolist()], dtype=np.int64)
 
 
 def _splits(labels: Array, parts: Array) -> dict[str, Array]:
-    """A tested sample counts as seen if its class also has labeled samples."""
+    """Return the rows of each split. A test sample is in test_seen if its class also has labeled samples."""
     labeled, tested = parts != "test", parts == "test"
     seen = np.isin(labels, labels[labeled])
     masks = {"trainval": labeled, "test_unseen": tested & ~seen, "test_seen": tested & seen}
     if (parts == "val").any():
         shared = np.intersect1d(labels[parts == "val"], labels[parts == "train"])
         if len(shared):
-            raise UserError(f"class number {shared[0]} is in train and in val. Divide these two by class.")
+            raise UserError(f"class number {shared[0]} is in train and in val. Give each class to one of them.")
         masks |= {"train": parts == "train", "val": parts == "val"}
     return {split: np.flatnonzero(mask) for split, mask in masks.items() if mask.any() or split in _ALWAYS}
 

@@ -1,8 +1,8 @@
-"""LOAD: the pack, a data set as one .npz file: rows are samples, indices are 0-based, nothing is pickled.
+"""LOAD: the pack, a data set as one .npz file. Rows are samples, indices start at 0, and nothing is pickled.
 
-Required: features (N, d), labels (N,) rows of att or -1 for unknown, att (C, k), trainval_loc, test_unseen_loc.
-Optional: class_names, train_loc, val_loc, test_seen_loc, ss_trainval_loc, ss_test_unseen_loc, image_files, and of packs
-made from one's own arrays: ids, attribute_names.
+Required arrays: features (N, d), labels (N,) with row numbers of att or -1 for unknown, att (C, k), trainval_loc,
+test_unseen_loc. Optional: class_names, train_loc, val_loc, test_seen_loc, ss_trainval_loc, ss_test_unseen_loc,
+image_files; in packs made from the user's files also ids and attribute_names.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ class Pack:
     notes: tuple[str, ...] = field(default=())
 
     def classes_of(self, split: str) -> Array:
-        """The classes that are known to occur in a split."""
+        """Return the classes of the samples of a split whose class is known."""
         labels = self.labels[self.splits[split]]
         return np.unique(labels[labels >= 0])
 
     @property
     def names_of_samples(self) -> Array:
-        """What to call each sample in a table: its id, its file, or its row number."""
+        """The name of each sample in a table: its id, its file, or its row number."""
         if self.ids is not None:
             return self.ids
         return np.arange(len(self.features)).astype(str) if self.paths is None else self.paths
 
 
 def read_pack(path: str | os.PathLike[str], *, attributes: str = "att") -> Pack:
-    """The pack as it is stored; `attributes` names the array of class descriptions."""
+    """Read a pack without checking it. `attributes` is the name of the array of class descriptions."""
     path = existing_file(path)
     if not is_npz(path):
         raise UserError(f"{path} is not a pack (.npz). Make one of your own arrays with: superproto pack.")
@@ -89,7 +89,7 @@ def _assembled(name: str, arrays: Mapping[str, Array], semantics: Array) -> Pack
 
 
 def write_pack(path: str | os.PathLike[str], pack: Pack) -> None:
-    """Write the pack, whole or not at all, after the checks that reading it would make."""
+    """Check the pack as reading it would, and write it atomically."""
     pack = checked(pack)
     arrays = {"features": pack.features, "labels": pack.labels, "att": pack.semantics, "class_names": pack.class_names}
     arrays |= {f"{split}_loc": rows for split, rows in pack.splits.items()}
@@ -100,7 +100,7 @@ def write_pack(path: str | os.PathLike[str], pack: Pack) -> None:
 
 
 def indices(numbers: Array, name: str) -> npt.NDArray[np.int64]:
-    """Whole numbers as (n,) int64: MATLAB stores them as (n, 1), as doubles, or as uint16, in which 0 - 1 is 65535."""
+    """Convert whole numbers to (n,) int64. MATLAB stores them as (n, 1), as doubles, or as uint16 (0 - 1 is 65535)."""
     flat = numbers.reshape(-1) if (numbers.ndim == 2 and 1 in numbers.shape) or not numbers.size else numbers
     if flat.ndim != 1 or flat.dtype.kind not in "iuf":
         raise UserError(f"{name} has shape {numbers.shape} and type {numbers.dtype}. Give whole numbers, one per row.")
@@ -112,14 +112,14 @@ def indices(numbers: Array, name: str) -> npt.NDArray[np.int64]:
 
 
 def checked(pack: Pack) -> Pack:
-    """The same pack, if there is no fault in it."""
+    """Return the pack, or raise the first of its faults."""
     for fault in faults(pack):
         raise UserError(f"{pack.name}: {fault}")
     return pack
 
 
 def faults(pack: Pack) -> Iterator[str]:
-    """What makes a pack unusable, one sentence each; later checks run only if the earlier ones found nothing."""
+    """Yield what makes a pack unusable, one sentence each. A check runs only if the earlier ones found nothing."""
     found = False
     for check in (_faults_of_shape, _faults_of_numbers, _faults_of_rows, _faults_of_classes):
         for fault in check(pack):
@@ -190,28 +190,28 @@ def _faults_of_classes(pack: Pack) -> Iterator[str]:
 
 
 def repaired(splits: Mapping[str, Array]) -> tuple[dict[str, Array], str | None, tuple[str, ...]]:
-    """The splits with train and val inside trainval, the split's version, and what was said about it.
+    """Return the splits with train and val inside trainval, the version of the splits, and notes about it.
 
-    In version 1 of the proposed splits train ∪ val = trainval ∪ test_seen: choosing parameters on it looks at the test
-    samples of GZSL. Intersection with trainval gives version 2 exactly.
+    In version 1 of the proposed splits train ∪ val = trainval ∪ test_seen, so parameters would be chosen on test
+    samples of GZSL. The intersection with trainval is exactly version 2.
     """
     corrected = dict(splits)
     if "train" not in corrected or "val" not in corrected:
         return corrected, None, ("No train_loc and val_loc: parameters are chosen on folds of the seen classes.",)
     both = np.union1d(corrected["train"], corrected["val"])
-    strange = np.setdiff1d(both, corrected["trainval"])
+    outside = np.setdiff1d(both, corrected["trainval"])
     for name in ("train", "val"):
         corrected[name] = corrected[name][np.isin(corrected[name], corrected["trainval"])]
     left_out = len(np.setdiff1d(corrected["trainval"], both))
     short = (f"{left_out} rows of trainval_loc are in neither train_loc nor val_loc.",) if left_out else ()
-    if not len(strange):
+    if not len(outside):
         return corrected, "v2", ("Split version 2: train_loc and val_loc lie inside trainval_loc.", *short)
-    leak = int(np.isin(strange, corrected.get("test_seen", [])).sum())
-    said = (
-        f"Split version 1: train_loc and val_loc held {len(strange)} rows outside trainval_loc, {leak} of them in "
+    leak = int(np.isin(outside, corrected.get("test_seen", [])).sum())
+    note = (
+        f"Split version 1: train_loc and val_loc held {len(outside)} rows outside trainval_loc, {leak} of them in "
         "test_seen_loc. Repaired by intersection with trainval_loc."
     )
-    return corrected, "v1", (said, *short)
+    return corrected, "v1", (note, *short)
 
 
 def _text(array: Array | None) -> Array:

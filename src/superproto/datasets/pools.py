@@ -1,7 +1,7 @@
-"""Who is asked, and who is hidden: pure functions from labels to row numbers.
+"""LOAD: choose the unlabeled samples and the held-out classes: functions from labels to row numbers.
 
-A pool is the set of unlabeled samples that a transductive method sees together. Accuracy depends on it as much as on
-the method, so a pool is declared, drawn by a seed, and recorded.
+A *pool* is the set of unlabeled samples of a fit. The accuracy of a transductive method depends on it as much as on the
+method. A task therefore states how its pool was drawn, and with which seed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _Labels = npt.NDArray[np.integer]
 
 
 def few_classes(truth: _Labels, classes: int, rng: np.random.Generator) -> _Rows:
-    """The samples of `classes` classes drawn at random: the others' candidates stay, but none of their samples come."""
+    """Return the samples of `classes` randomly drawn classes. The other classes stay candidates without samples."""
     present = np.unique(truth)
     if not 1 <= classes <= len(present):
         raise UserError(f"classes={classes}, but the pool has {len(present)} classes. Give 1 to {len(present)}.")
@@ -24,10 +24,10 @@ def few_classes(truth: _Labels, classes: int, rng: np.random.Generator) -> _Rows
 
 
 def shifted_prior(truth: _Labels, imbalance: float, rng: np.random.Generator) -> _Rows:
-    """Class sizes in geometric decay: of n classes in random order, the r-th keeps the share imbalance^(-r/(n-1))."""
+    """Return samples of unequal class sizes: of n classes in random order, the r-th keeps imbalance^(-r/(n-1))."""
     if not (np.isfinite(imbalance) and imbalance >= 1):
         raise UserError(
-            f"imbalance={imbalance} must be at least 1: the largest share of a class kept over the smallest."
+            f"imbalance={imbalance} must be at least 1. It is the ratio of the largest to the smallest kept share."
         )
     present = rng.permutation(np.unique(truth))
     shares = float(imbalance) ** -np.linspace(0, 1, len(present))
@@ -36,7 +36,7 @@ def shifted_prior(truth: _Labels, imbalance: float, rng: np.random.Generator) ->
 
 
 def part_of_each_class(labels: _Labels, share: float, rng: np.random.Generator, *, leave: int = 0) -> _Rows:
-    """A share of every class's samples, rounded, at least one; `leave` samples of a class are never taken."""
+    """Return a share of the samples of every class, at least one. `leave` samples of a class are never taken."""
     if not 0 < share <= 1:
         raise UserError(f"fraction={share} must be above 0 and at most 1.")
     kept = [np.empty(0, np.int64)]
@@ -47,7 +47,10 @@ def part_of_each_class(labels: _Labels, share: float, rng: np.random.Generator, 
 
 
 def class_folds(seen: _Rows, n: int, unseen: int, first: _Rows | None, rng: np.random.Generator) -> list[_Rows]:
-    """n disjoint sets of seen classes to hide, `first` first; the others hide as large a share as the task does."""
+    """Return n disjoint sets of seen classes to hold out: `first` if given, then random ones.
+
+    A random set holds out the same share of classes as the task, in which `unseen` classes are unseen.
+    """
     if n < 1:
         raise UserError(f"folds={n} must be at least 1.")
     if len(seen) < 2 or n > len(seen):

@@ -1,7 +1,7 @@
-"""LOAD: which line of a table belongs to which sample. A line goes to the row it was written for, or nothing is read.
+"""LOAD: match the lines of a table to samples. Any ambiguity is an error.
 
-Samples with ids: equal texts, else equal numbers ("7", "7.0" and "007" are one). Samples without: row numbers from 0 or
-from 1, in any order and spelling. The order of the file counts only in a table that has no ids at all.
+Samples with ids are matched by equal texts, else by equal numbers ("7", "7.0" and "007" are equal). Samples without ids
+are matched by row numbers from 0 or from 1, in any order. The order of the lines counts only in a table without ids.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?")
 
 
 def match_ids(ids: Array, known: Array | None, n: int, path: Path) -> Array:
-    """(n,) for each sample its line among ``ids``; ``known`` are the samples' own ids, None where they have none."""
+    """Return (n,) the line of each sample among ``ids``. ``known`` are the ids of the samples, or None."""
     texts = [str(text).strip() for text in ids.tolist()]
     if len(ids) != n:
         if all(texts):
@@ -30,7 +30,8 @@ def match_ids(ids: Array, known: Array | None, n: int, path: Path) -> Array:
             f" If the first line ('{texts[0]},...') names columns, call them id,label." if len(ids) == n + 1 else ""
         )
         raise UserError(
-            f"{path} has {len(ids)} lines, features have {n} rows. Give one each; leave unknown labels empty.{header}"
+            f"{path} has {len(ids)} lines, features have {n} rows. Give one line per row; leave unknown labels empty."
+            f"{header}"
         )
     if not any(texts):
         warnings.warn(f"{path} has no ids: its lines are taken in the order of the rows.", UserWarning, stacklevel=3)
@@ -83,14 +84,14 @@ def _by_row_number(texts: list[str], path: Path) -> Array:
 
 
 def _as_numbers(texts: list[str]) -> list[Decimal] | None:
-    """The ids as exact numbers, if all of them are."""
+    """Return the ids as exact numbers, or None if one is not a number."""
     if not all(_NUMBER.fullmatch(text) for text in texts):
         return None
     return [Decimal(text) for text in texts]
 
 
 def _row_numbers(numbers: list[Decimal]) -> Array | None:
-    """The numbers 0 to n - 1, if these are they, from 0 or from 1."""
+    """Return the numbers as row numbers from 0, or None if they are not 0 to n - 1 or 1 to n."""
     first, last = min(numbers), max(numbers)
     whole = first in (0, 1) and last - first == len(numbers) - 1 and all(value == int(value) for value in numbers)
     return np.array([int(value - first) for value in numbers]) if whole else None
@@ -101,8 +102,8 @@ def _check_unique(values: Sequence[Hashable], texts: list[str], path: Path) -> N
     for place, value in enumerate(values):
         if value in first:
             one, other = texts[first[value]], texts[place]
-            said = f"the id '{one}' occurs {list(values).count(value)} times" if one == other else None
+            problem = f"the id '{one}' occurs {list(values).count(value)} times" if one == other else None
             raise UserError(
-                f"{path}: {said or f'the ids {one!r} and {other!r} are the same number'}. Give each row one."
+                f"{path}: {problem or f'the ids {one!r} and {other!r} are the same number'}. Give each row one."
             )
         first[value] = place

@@ -1,4 +1,4 @@
-"""LOAD: problems whose truth is known by construction, with one knob for each way in which real data are hard."""
+"""LOAD: synthetic tasks, with one parameter for each difficulty of real data."""
 
 from __future__ import annotations
 
@@ -24,16 +24,36 @@ def make_task(
     setting: str = "zsl",
     random_state: int = 0,
 ) -> Task:
-    """Samples x = separation · a_c W / √k + noise: a class is a Gaussian whose center is linear in its description a_c.
+    """Make a task of samples x = separation · a_c W / √k + noise.
+
+    Each class is a Gaussian whose center is linear in its description a_c. The pool is the set of unlabeled samples.
 
     Parameters
     ----------
-    separation : distance scale of the class centers in units of the noise; grows: easier.
-    attribute_noise : standard deviation of the error in the descriptions that the task shows.
-    domain_shift : length of the one random shift that all unseen samples share, in units of the noise.
-    imbalance : largest over smallest class in the pool (geometric in between).
-    effective_classes : how many of the pool's classes occur at all; None for every one.
-    setting : "zsl", or "gzsl": a fifth of every seen class joins the pool.
+    n_seen, n_unseen : int
+        Numbers of classes with and without labeled samples.
+    n_features, n_attributes : int
+        Lengths of a sample and of a class description.
+    samples_per_class : int
+    separation : float, default=3
+        Distance scale of the class centers in units of the noise. Larger: easier.
+    attribute_noise : float, default=0
+        Standard deviation of an error added to the descriptions. Larger: harder.
+    domain_shift : float, default=0
+        Length of a shift that all samples of unseen classes share, in units of the noise. Larger: harder.
+    imbalance : float, default=1
+        Ratio of the largest to the smallest class of the pool; sizes between them are geometric. Larger: harder.
+    effective_classes : int, optional
+        How many classes of the pool have samples; None for all. Smaller: harder.
+    setting : {"zsl", "gzsl"}, default="zsl"
+        With "gzsl" a fifth of the samples of every seen class is unlabeled too.
+    random_state : int, default=0
+
+    Examples
+    --------
+    >>> from superproto.datasets import make_task
+    >>> make_task(n_seen=3, n_unseen=2, samples_per_class=10).X.shape
+    (50, 32)
     """
     _check(n_seen, n_unseen, n_features, n_attributes, samples_per_class, setting)
     rng = np.random.default_rng(random_state)

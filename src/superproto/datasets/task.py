@@ -1,7 +1,7 @@
-"""Task: the frozen record that travels from loading to scoring.
+"""LOAD: Task, the immutable record of a zero-shot problem, from loading to scoring.
 
-`fit` receives `X`, `y` and `semantics`; `truth` stays with the scorer. Everything that decides a number (the setting,
-the protocol, the pool) is written on the task, so that a record of a run can repeat it.
+`fit` receives `X`, `y` and `semantics`. `truth` is used for scoring only. The task stores everything that a score
+depends on (the setting, the protocol, the pool), so that a recorded run can be repeated.
 """
 
 from __future__ import annotations
@@ -26,26 +26,43 @@ _SAME_LENGTH = (
     *(("X_later", name) for name in _LATER[1:]),
     ("semantics", "class_names"),
 )
-_SEEN_PART = 0.2  # the share of every seen class that a GZSL pool gets, as in the proposed splits
+_SEEN_PART = 0.2  # Share of every seen class in a GZSL pool, as in the proposed splits.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Task:
-    """A zero-shot problem and, apart from it, its answers. Arrays are read-only views.
+    """A zero-shot problem with its true labels. Arrays are read-only views.
+
+    The *pool* is the set of unlabeled samples that `fit` receives.
 
     Attributes
     ----------
-    X : (N, d) samples that `fit` receives: the labeled ones and the pool.
-    y : (N,) the class (row of `semantics`) of a labeled sample, -1 for a sample of the pool.
-    semantics : (C, k) one row per class; class_names : (C,) their names.
-    candidates : "unseen" or "all": which classes an unlabeled sample may take.
-    setting, protocol : "zsl" or "gzsl"; "ps", "ss", or where else the split is from.
-    pool : where the unlabeled samples are from ("unseen", "mixed", "none": inductive), then what was drawn from them.
-    truth : (N,) the class of every sample; -1 where nobody knows it.
-    X_later, truth_later : samples that `fit` does not see and `predict` is asked about (all of them when inductive).
-    rows, rows_later : which rows of the data set these samples are; paths, paths_later : their files, or None.
-    validation_classes : the seen classes that the data set itself reserves for choosing parameters, or None.
-    notes : what was found while loading, one sentence each.
+    X : (N, d)
+        The samples that `fit` receives: the labeled ones and the pool.
+    y : (N,)
+        The class (row of `semantics`) of a labeled sample, and -1 for a sample of the pool.
+    semantics, class_names : (C, k) and (C,)
+        The description and the name of each class.
+    candidates : {"unseen", "all"}
+        The classes that an unlabeled sample may get.
+    setting : {"zsl", "gzsl"}
+        Zero-shot learning, or generalized zero-shot learning.
+    protocol : str
+        Where the split is from: "ps" (proposed split), "ss" (standard split), or another name.
+    pool : str
+        The origin of the unlabeled samples ("unseen", "mixed", or "none" if inductive), then what was drawn from them.
+    truth : (N,)
+        The class of every sample, -1 if unknown.
+    X_later, truth_later
+        Samples that `predict` labels after the fit, and their classes. If inductive, all unlabeled samples are here.
+    rows, rows_later
+        The row numbers of the samples in the data set.
+    paths, paths_later
+        The files of the samples, or None.
+    validation_classes : array or None
+        The seen classes that the data set reserves for choosing parameters.
+    notes : tuple of str
+        Remarks of the loader, one sentence each.
     """
 
     X: Array
@@ -90,7 +107,7 @@ class Task:
 
     @property
     def asked(self) -> Array:
-        """(N,) mask of the pool: the rows of X that wait for a label."""
+        """The (N,) mask of the pool: the unlabeled rows of X."""
         return np.asarray(self.y == -1)
 
     @property
@@ -100,7 +117,7 @@ class Task:
 
     @property
     def unseen_classes(self) -> Array:
-        """The classes that have a description only."""
+        """The classes without a labeled sample."""
         return np.setdiff1d(np.arange(len(self.semantics)), self.seen_classes)
 
     @property
@@ -120,7 +137,7 @@ class Task:
 
     @property
     def truth_known(self) -> bool:
-        """Whether there are unlabeled samples and the true class of each is known, so that answers can be scored."""
+        """Whether the true class of every unlabeled sample is known, so that predictions can be scored."""
         return len(self.expected) > 0 and bool((self.expected >= 0).all())
 
     @property
@@ -129,17 +146,26 @@ class Task:
         return not self.asked.any()
 
     def inductive(self) -> Task:
-        """The same unlabeled samples, but `fit` gets the labeled samples alone, and `predict` labels the others."""
+        """Return the task in which `fit` receives the labeled samples only, and `predict` labels the others."""
         return self._divide(np.zeros(int(self.asked.sum()), bool), "none")
 
     def with_pool(
         self, kind: PoolKind, *, classes: int = 5, imbalance: float = 10.0, fraction: float = 0.5, seed: int = 0
     ) -> Task:
-        """The same task with another pool; the candidates stay as they are.
+        """Return the same task with another pool. The candidates do not change.
 
-        "unseen": samples of seen classes leave the pool and are answered by `predict`, as several published GZSL
-        figures have it; "mixed": every unlabeled sample is in the pool; "few-classes": only `classes` classes occur;
-        "shifted-prior": class sizes fall geometrically by a factor `imbalance`; "subsample": a `fraction` of each.
+        Parameters
+        ----------
+        kind : str
+            "unseen": samples of seen classes leave the pool and are labeled by `predict`, as in several publications
+            on GZSL. "mixed": every unlabeled sample is in the pool. "few-classes": only `classes` classes have
+            samples. "shifted-prior": class sizes decrease geometrically by a factor `imbalance`. "subsample": a
+            `fraction` of the samples of each class.
+        classes : int, default=5
+        imbalance : float, default=10
+        fraction : float, default=0.5
+        seed : int, default=0
+            Draws the classes and samples.
         """
         truth = self.truth[self.asked]
         if kind not in ("unseen", "mixed", "few-classes", "shifted-prior", "subsample"):
@@ -147,24 +173,25 @@ class Task:
         if kind == "mixed":
             return self._mixed()
         if (truth < 0).any() or not len(truth):
-            raise UserError(f"pool={kind!r} needs unlabeled samples whose truth is known: this task has none.")
+            raise UserError(f"pool={kind!r} needs unlabeled samples whose class is known: this task has none.")
         if kind == "unseen":
             return self._divide(np.isin(truth, self.unseen_classes), "unseen")
         rng = np.random.default_rng(seed)
         if kind == "few-classes":
-            kept, said = few_classes(truth, classes, rng), f"few-classes(classes={classes}, seed={seed})"
+            kept, drawn = few_classes(truth, classes, rng), f"few-classes(classes={classes}, seed={seed})"
         elif kind == "shifted-prior":
-            kept, said = shifted_prior(truth, imbalance, rng), f"shifted-prior(imbalance={imbalance:g}, seed={seed})"
+            kept, drawn = shifted_prior(truth, imbalance, rng), f"shifted-prior(imbalance={imbalance:g}, seed={seed})"
         else:
-            kept, said = part_of_each_class(truth, fraction, rng), f"subsample(fraction={fraction:g}, seed={seed})"
+            kept, drawn = part_of_each_class(truth, fraction, rng), f"subsample(fraction={fraction:g}, seed={seed})"
         rows = np.sort(np.concatenate([np.flatnonzero(~self.asked), np.flatnonzero(self.asked)[kept]]))
-        return replace(self._select(rows), pool=f"{self.pool} {said}")
+        return replace(self._select(rows), pool=f"{self.pool} {drawn}")
 
     def folds(self, n: int = 3, seed: int = 0) -> list[Task]:
-        """n validation tasks that hide seen classes, each other ones; the data set's own validation split comes first.
+        """Return n validation tasks, in each of which other seen classes are treated as unseen.
 
-        Built from the labeled samples alone: the unseen classes, their descriptions and the pool stay out.
-        In "gzsl" a fifth of every remaining class joins the pool. An inductive task has inductive folds.
+        The first fold holds out the data set's own validation classes, if it has some. Folds are made from the labeled
+        samples only: the unseen classes, their descriptions and the pool are not used. In "gzsl" a fifth of every
+        remaining class is unlabeled too. The folds of an inductive task are inductive.
         """
         rng = np.random.default_rng(seed)
         own = self.validation_classes
@@ -175,7 +202,7 @@ class Task:
         return [self._hide(classes, f"fold {i + 1} of {n}", rng) for i, classes in enumerate(hidden)]
 
     def restricted(self, classes: Sequence[int] | Array) -> Task:
-        """The task with these classes only: no other description, no other sample, rows of `semantics` renumbered."""
+        """Return the task with the samples and descriptions of these classes only; classes are renumbered."""
         classes = np.unique(classes)
         number = np.full(len(self.semantics) + 1, -1)  # one more, so that -1 (no label) stays -1
         number[classes] = np.arange(len(classes))
@@ -192,7 +219,7 @@ class Task:
         )
 
     def digest(self) -> str:
-        """sha256 of all that decides a score: the arrays, the setting, the pool and the truth."""
+        """Return the SHA-256 of everything a score depends on: the arrays, the setting, the pool and the truth."""
         seal = hashlib.sha256()
         for name in _DECISIVE:
             array = np.ascontiguousarray(getattr(self, name))
@@ -209,12 +236,12 @@ class Task:
         )
 
     def _select(self, rows: Array, later: Array | slice = slice(None)) -> Task:
-        """Some of the samples (a mask or row numbers), and some of those for later."""
+        """Return the task with some of the samples (a mask or row numbers), and some of those for later."""
         changed = {name: _at(getattr(self, name), rows) for name in ("y", *_PER_SAMPLE)}
         return replace(self, **changed, **{name: _at(getattr(self, name), later) for name in _LATER})
 
-    def _divide(self, in_pool: Array, said: str) -> Task:
-        """Leave the marked part of the pool in `fit`; the rest goes to what `predict` answers later."""
+    def _divide(self, in_pool: Array, origin: str) -> Task:
+        """Keep the marked part of the pool; move the rest to the samples that `predict` labels later."""
         moved = np.flatnonzero(self.asked)[~in_pool]
         later = {
             after: _join(_at(getattr(self, before), moved), getattr(self, after))
@@ -222,10 +249,10 @@ class Task:
         }
         stays = np.ones(len(self.X), bool)
         stays[moved] = False
-        return replace(self._select(stays), pool=self._pool_from(said), **later)
+        return replace(self._select(stays), pool=self._pool_from(origin), **later)
 
     def _mixed(self) -> Task:
-        """Every unlabeled sample in the pool."""
+        """Return the task with every unlabeled sample in the pool."""
         whole = {
             before: _join(getattr(self, before), getattr(self, after)) for before, after in zip(_PER_SAMPLE, _LATER)
         }
@@ -234,11 +261,11 @@ class Task:
         return replace(self, y=y, pool=pool, **whole, **_no_later())
 
     def _pool_from(self, start: str) -> str:
-        """The pool's history with another beginning: what was drawn from it stays written."""
+        """Return the description of the pool with another origin; what was drawn from it is kept."""
         return " ".join([start, *self.pool.split(" ")[1:]])
 
-    def _hide(self, classes: Array, said: str, rng: np.random.Generator) -> Task:
-        """A task of the labeled samples alone, in which these classes are the unseen ones."""
+    def _hide(self, classes: Array, title: str, rng: np.random.Generator) -> Task:
+        """Return a task of the labeled samples only, in which these classes are the unseen ones."""
         labeled = replace(self._select(~self.asked), **_no_later())
         hidden = np.isin(labeled.y, classes)
         if self.setting == "gzsl":
@@ -247,7 +274,7 @@ class Task:
         fold = replace(
             labeled,
             y=np.where(hidden, -1, labeled.y),
-            name=f"{self.name}, {said}",
+            name=f"{self.name}, {title}",
             protocol=f"{self.protocol} validation",
             pool="mixed" if self.setting == "gzsl" else "unseen",
             validation_classes=None,

@@ -1,6 +1,6 @@
-"""LOAD: the files of Xian et al.: `res101.mat` (features) beside `att_splits.mat` (descriptions and splits).
+"""LOAD: read the files of Xian et al. (2018): `res101.mat` (features) and `att_splits.mat` (descriptions and splits).
 
-MATLAB's conventions end here: columns become rows, (N, 1) becomes (N,), counting from 1 becomes counting from 0.
+MATLAB's conventions are converted: columns become rows, (N, 1) becomes (N,), and row numbers start at 0 instead of 1.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _PS = ("trainval", "train", "val", "test_seen", "test_unseen")
 
 @dataclass(frozen=True, eq=False)
 class SplitFile:
-    """An `att_splits.mat`: descriptions (C, k), class names (C,), row numbers from 0; None for what the file lacks.
+    """The content of an `att_splits.mat`: descriptions (C, k), class names (C,), row numbers from 0; None if missing.
 
-    `version` is "v1" for the splits of 2017, whose train and val parts reach into test_seen (here already repaired),
-    "v2" for those that do not, None without train and val parts. `notes` says what was found, one sentence each.
+    `version` is "v1" for the splits of 2017, whose train and val parts overlap test_seen (repaired here), "v2" for
+    corrected splits, and None without train and val parts. `notes` are remarks of the reader, one sentence each.
     """
 
     att: Array
@@ -41,12 +41,12 @@ class SplitFile:
     notes: tuple[str, ...]
 
     def splits(self) -> dict[str, Array]:
-        """The splits that the file has, by name."""
+        """Return the splits of the file by name."""
         return {split: rows for split in _PS if (rows := getattr(self, f"{split}_loc")) is not None}
 
 
 def read_splits(path: str | os.PathLike[str]) -> SplitFile:
-    """Read an `att_splits.mat` alone."""
+    """Read an `att_splits.mat` without the features."""
     path = Path(path)
     found = read_mat(path, {"att", "original_att", "allclasses_names", *(f"{split}_loc" for split in _PS)})
     for key in ("att", "trainval_loc", "test_unseen_loc"):
@@ -65,7 +65,7 @@ def _assembled(found: dict[str, Array]) -> SplitFile:
     tables = {key: _class_rows(found[key], names, key) for key in ("att", "original_att") if key in found}
     classes, attributes = tables["att"].shape
     rows = {split: from_one(found[f"{split}_loc"], f"{split}_loc") for split in _PS if f"{split}_loc" in found}
-    corrected, version, said = repaired(rows)
+    corrected, version, remarks = repaired(rows)
     samples = 1 + max(int(part.max(initial=-1)) for part in rows.values())
     notes = [f"{classes} classes with {attributes} attributes; the splits name {samples} samples."]
     card = recognize(names, classes, attributes, samples)
@@ -80,18 +80,18 @@ def _assembled(found: dict[str, Array]) -> SplitFile:
                 f"original_att lacks {missing} values (-1): filled with the attribute's mean over other classes."
             )
     if names is None:
-        notes.append("No class names: classes are called by their number.")
+        notes.append("No class names: numbers are used as names.")
     return SplitFile(
         **{"original_att": None} | tables,  # type: ignore[arg-type]
         class_names=np.arange(classes).astype(str) if names is None else names,
         **{f"{split}_loc": corrected.get(split) for split in _PS},  # type: ignore[arg-type]
         version=version,
-        notes=(*notes, *said),
+        notes=(*notes, *remarks),
     )
 
 
 def read_folder(path: str | os.PathLike[str], *, attributes: str = "att") -> Pack:
-    """A folder with `res101.mat` and `att_splits.mat` (and `ss_att_splits.mat` for the standard split) as a pack."""
+    """Read a folder with `res101.mat` and `att_splits.mat` as a pack; `ss_att_splits.mat` has the standard split."""
     folder = Path(path)
     for name in ("res101.mat", "att_splits.mat"):
         if not (folder / name).exists():
@@ -122,7 +122,7 @@ def read_folder(path: str | os.PathLike[str], *, attributes: str = "att") -> Pac
 
 
 def from_one(numbers: Array, name: str) -> npt.NDArray[np.int64]:
-    """MATLAB's row numbers, which start at 1, as ours, which start at 0."""
+    """Convert row numbers that start at 1, as in MATLAB, to row numbers that start at 0."""
     rows = indices(numbers, name)
     if rows.size and rows.min() < 1:
         raise UserError(
@@ -138,14 +138,14 @@ def _samples(found: dict[str, Array]) -> tuple[Array, Array]:
     labels, table = from_one(found["labels"], "labels"), found["features"]
     if table.ndim != 2 or table.dtype.kind not in "iuf" or len(labels) not in table.shape:
         raise UserError(f"features has shape {table.shape}, but there are {len(labels)} labels. Columns are samples.")
-    # Columns are samples, except where a Python script wrote the file.
+    # Columns are samples, except in files written by a Python script.
     features = table.T if table.shape[1] == len(labels) else table
     with np.errstate(over="ignore"):  # what overflows becomes infinite, which the checks report by row
         return np.ascontiguousarray(features, dtype=np.float32), labels
 
 
 def _class_rows(table: Array, names: Array | None, key: str) -> Array:
-    """(C, k): MATLAB's columns are classes, except where a Python script wrote the file."""
+    """Return the table as (C, k). Columns are classes, except in files written by a Python script."""
     if table.ndim != 2 or not table.size or table.dtype.kind not in "biuf":
         raise UserError(
             f"{key} has shape {table.shape} and type {table.dtype}. It must be a table, one column per class."
@@ -157,7 +157,7 @@ def _class_rows(table: Array, names: Array | None, key: str) -> Array:
 
 
 def _filled(table: Array) -> tuple[Array, int]:
-    """On a scale of 0 to 100 a -1 says "nobody knows": put the attribute's mean over the other classes there."""
+    """Replace -1, which marks a missing value on a scale of 0 to 100, by the attribute's mean over other classes."""
     missing = table == -1
     if not missing.any() or table[~missing].min(initial=0) < 0 or table.max() <= 1:
         return table, 0

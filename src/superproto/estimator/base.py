@@ -1,9 +1,9 @@
-"""SHARE: what every method has: input checks, preparation of features, labels and probabilities from scores.
+"""SHARE: the base class of all methods: input checks, preparation of features, labels and probabilities from scores.
 
-A method defines how it learns (:meth:`ZeroShotEstimator.fit`), how it scores rows as the user gives them
-(:meth:`ZeroShotEstimator._score_rows`) and how it answers for the unlabeled rows of a fit
-(:meth:`ZeroShotEstimator._pool_answers`). The rest is here, so that the same input gets the same preparation,
-candidates and answers whatever the method.
+A method defines how it learns (:meth:`ZeroShotEstimator.fit`), how it scores raw rows
+(:meth:`ZeroShotEstimator._score_rows`) and how it labels the unlabeled rows of a fit
+(:meth:`ZeroShotEstimator._pool_answers`). The base class does the rest, in the same way for every method. The *pool*
+is the set of unlabeled samples of a fit; *candidates* are the classes that such a sample may get.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ from superproto.samples.timing import span
 from superproto.samples.whitening import Metric, apply_metric, is_nonnegative, learn_metric
 
 FLOATS = [np.float64, np.float32, np.float16]
-# Beyond this, label_distributions_ is sparse, without probabilities that do not show in six digits.
+# Above this size label_distributions_ is a sparse matrix, without probabilities below NEGLIGIBLE.
 DENSE_BYTES = 512 * 2**20
 NEGLIGIBLE = 1e-6
 
-# Scores of one row, alone and in a batch, differ by rounding. Within so many units of rounding they are equal.
+# The scores of a row differ by rounding between batches. Scores within this many units of rounding count as equal.
 _ROUNDING = 8
 
 
 class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
-    """Base of all methods. Subclasses take at least ``candidates``, ``whiten`` and ``random_state``."""
+    """Base class of all methods. Subclasses take at least ``candidates``, ``whiten`` and ``random_state``."""
 
     candidates: Any
     whiten: bool | float
@@ -69,55 +69,58 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array of shape (N, d)
-            Features, finite numbers: an array or frame in memory; a memory-mapped, Zarr, HDF5 or Dask array; a Parquet
-            data set; a torch or CuPy array; an iterable of chunks that can be read again; or the name of such a file.
+            Features, finite numbers. X is an array or frame in memory; a memory-mapped, Zarr, HDF5 or Dask array; a
+            Parquet data set; a torch or CuPy array; a list of chunks (or another iterable that can be read many
+            times); or the name of a file of one of these kinds.
         y : array of shape (N,) or None
-            Row of ``semantics`` (or class name), -1 (None, NaN) where the label is asked for. None: no row is labeled.
+            The class of each sample: a row number of ``semantics``, or a class name. -1, None and NaN mark unlabeled
+            samples. With ``y=None`` no sample is labeled.
         semantics : array or frame of shape (C, k), or mapping from class name to vector, default=None
-            One description per class, seen or unseen. None: a class describes only itself.
+            One description (attributes or a text embedding) for each class, seen or unseen. With None, classes have
+            no descriptions, and only classes that occur in y can be predicted.
         class_names : sequence of length C, default=None
-            Names of the rows of ``semantics`` when it is an array and y holds names.
+            Names of the rows of ``semantics``, needed if it is an array and y holds names.
         """
 
     @abstractmethod
     def _score_rows(self, X: Array) -> Array:
-        """(N, C) the larger the likelier, for all classes and rows as the user gave them."""
+        """Return (N, C) scores of raw rows for all classes; a higher score means a more probable class."""
 
     @abstractmethod
     def _pool_answers(self, X: Any, problem: Problem, dense: bool) -> tuple[Array, Any]:
-        """(N_u,) class numbers of the unlabeled rows and (N_u, C) their distributions, sparse unless ``dense``.
+        """Return class numbers (N_u,) of the unlabeled rows and their distributions (N_u, C), sparse unless ``dense``.
 
-        X is what the method gave to :meth:`_label_pool`.
+        X is the argument that the method passed to :meth:`_label_pool`.
         """
 
     def fit_predict(self, X: Any, y: Any = None, semantics: Any = None, class_names: Any = None) -> Array:
-        """Fit, and return ``transduction_``: a class for every row of X."""
+        """Fit the model and return ``transduction_``, a class for every row of X. Parameters are those of ``fit``."""
         self.fit(X, y, semantics=semantics, class_names=class_names)
         return self.transduction_
 
     # -- answers ---------------------------------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> Array:
-        """(N, C) scores, columns as ``classes_``; -inf for classes that are no candidates.
+        """Return (N, C) scores. Columns are ordered as ``classes_``; classes that are not candidates have -inf.
 
-        With two classes and no semantics it is scikit-learn's one column: positive for ``classes_[1]``.
+        With two classes and no semantics the result is (N,), as in scikit-learn: positive for ``classes_[1]``.
         """
         check_is_fitted(self)
         scores = self._masked(self._ask(type(self)._score_rows, X))
         return scores[:, 1] - scores[:, 0] if self._is_plain_binary() else scores
 
     def predict(self, X: Any) -> Array:
-        """(N,) a class for each row, among the candidates; on a pool row: its ``transduction_``."""
+        """Predict a class for each row, among the candidates: (N,). Unlabeled rows of the fit get ``transduction_``."""
         check_is_fitted(self)
         return self.classes_[self._ask(type(self)._best, X)]
 
     def predict_proba(self, X: Any) -> Array:
-        """(N, C) probabilities, columns as ``classes_``."""
+        """Return (N, C) probabilities that sum to 1 over the candidates. Columns are ordered as ``classes_``."""
         check_is_fitted(self)
         return self._distributions(self._masked(self._ask(type(self)._score_rows, X)))
 
     def answers(self, X: Any) -> tuple[Array, Array, Array]:
-        """In one pass, (N, C) each: scores of all classes, candidates or not; ``decision_function``; probabilities."""
+        """Return (N, C) scores of all classes (candidates or not), ``decision_function`` and probabilities at once."""
         check_is_fitted(self)
         scores = self._ask(type(self)._score_rows, X)
         masked = self._masked(scores)
@@ -126,24 +129,25 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
     def save(self, path: Any, *, pool: bool = False) -> None:
         """Write the fitted model to exactly this path, as safetensors; ``superproto.load_model`` reads it.
 
-        ``label_distributions_`` is left out unless ``pool=True``; so are ``callback`` and ``checkpoint``.
+        ``pool=True`` also writes ``label_distributions_``, which can make the file much larger. The parameters
+        ``callback`` and ``checkpoint`` are not written.
         """
         save_model(self, path, pool=pool)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a summary of the fit; scikit-learn's diagram before it."""
+        """Return what a notebook shows: a summary of the fit, or scikit-learn's diagram of an unfitted model."""
         return fit_as_html(self) if hasattr(self, "classes_") else estimator_html_repr(self)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        """scikit-learn's own would be preferred to ``_repr_html_``."""
+        """Override scikit-learn's method, which a notebook prefers to ``_repr_html_``."""
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     # -- parts -----------------------------------------------------------------------------------------------------
 
     def _ask(self, answer: Callable[[Any, Array], Array], X: Any) -> Array:
-        """What a method of the class answers for rows: at once for an array, else chunk by chunk, where they are.
+        """Apply a method of the class to rows: at once for an array, else chunk by chunk, on the rows' device.
 
-        ``answer`` is the class's function, not the bound method: workers get a lighter model with it.
+        ``answer`` is the class's function and not a bound method, because workers get a smaller copy of the model.
         """
         X = self._check_rows(X)
         if isinstance(X, np.ndarray):
@@ -151,13 +155,13 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         return gather(X.visit(partial(ask_chunk, model=self._portable(), answer=answer)), concatenated=1)[0][0]
 
     def _best(self, X: Array) -> Array:
-        """(N,) the row of ``classes_`` that wins."""
+        """Return (N,) the position in ``classes_`` of the best candidate."""
         return self._winners(self._masked(self._score_rows(X)))
 
     def _winners(self, masked_scores: Array) -> Array:
-        """(N,) the class with the largest score; of scores that are equal up to rounding, the first in ``classes_``.
+        """Return (N,) the class with the largest score; among scores equal up to rounding, the first in ``classes_``.
 
-        Otherwise the number of rows that are asked about together would decide between classes with one description.
+        Without this rule, the number of rows in a batch would decide between classes with the same description.
         """
         scores = np.asarray(masked_scores)
         size = np.where(np.isfinite(scores), np.abs(scores), 0).max(axis=1, keepdims=True)
@@ -165,7 +169,7 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         return (scores >= best - _ROUNDING * np.finfo(scores.dtype).eps * size).argmax(axis=1)
 
     def _portable(self) -> ZeroShotEstimator:
-        """What a worker needs of the model: nothing that grows with the samples, nothing bound to this process."""
+        """Return a copy for workers, without what grows with the samples or is bound to this process."""
         light = copy.copy(self)
         for name in ("label_distributions_", "transduction_", "_asked", "callback", "init"):
             if hasattr(light, name):
@@ -192,25 +196,28 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         return X, problem
 
     def _takes_texts(self) -> bool:
-        """Whether descriptions that live where the features do (CLIP's text vectors) do in place of seen classes."""
+        """Tell whether the method can fit without seen classes, on descriptions in the space of the features.
+
+        CLIP's text vectors are such descriptions.
+        """
         return False
 
     def _is_shared(self, problem: Problem) -> bool:
-        """Descriptions have as many numbers as features, and the method can compare the two."""
+        """Tell whether descriptions have as many columns as the features, and the method can compare the two."""
         return self._takes_texts() and problem.described and problem.semantics.shape[1] == self.n_features_in_
 
     def _check_texts_without_labels(self, problem: Problem) -> None:
-        """Where no sample is labeled, descriptions must be comparable with features."""
+        """Raise if no sample is labeled and the method cannot compare descriptions with features."""
         if not self._takes_texts():
             raise UserError(
                 f"No sample is labeled: every class of y is unseen, but {type(self).__name__} learns from labeled "
-                "samples. Label samples of at least one class, or compare samples with texts by HPL or 'transclip'."
+                "samples. Label samples of at least one class, or use HPL or 'transclip' with text embeddings."
             )
         if not self._is_shared(problem):
             raise UserError(
                 f"No sample is labeled, and descriptions of {problem.semantics.shape[1]} numbers cannot be compared "
                 f"with {self.n_features_in_} features. Label samples of at least one class, or give descriptions in "
-                "the space of the features, as CLIP's text vectors are."
+                "the space of the features, such as CLIP's text vectors."
             )
 
     def _check_rows(self, X: Any, reset: bool = False) -> Any:
@@ -228,11 +235,11 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         return X
 
     def _is_kept(self) -> bool:
-        """Whether a checkpoint is to know the samples again: then all of them are fingerprinted."""
+        """Tell whether the fit writes a checkpoint, which needs a fingerprint of all samples."""
         return getattr(self, "checkpoint", None) is not None
 
     def _check_chunks(self, rows: ChunkedRows, reset: bool) -> ChunkedRows:
-        """What ``validate_data`` does for arrays, in one pass over rows that are elsewhere."""
+        """Check rows that are not in memory in one pass, as ``validate_data`` checks arrays."""
         if reset:
             self.n_features_in_ = rows.n_columns
         if rows.n_columns != self.n_features_in_:
@@ -263,7 +270,7 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         if isinstance(self.whiten, (bool, np.bool_)) and not self.whiten:
             return Metric()
         if not isinstance(self.whiten, (Real, np.bool_)) or not 0 <= self.whiten < np.inf:
-            raise UserError(f"whiten is {self.whiten!r}, but it is True, False, or a shrinkage of at least 0.")
+            raise UserError(f"whiten is {self.whiten!r}, but must be True, False, or a shrinkage of at least 0.")
         shrinkage = None if isinstance(self.whiten, (bool, np.bool_)) else float(self.whiten)
         rows = rows_of(X)
         with span("whiten"):
@@ -277,7 +284,7 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         return rows
 
     def _needs_double(self) -> bool:
-        """Whether rows are prepared in double precision, whatever their own is."""
+        """Tell whether rows are prepared in double precision, whatever their own precision is."""
         return False
 
     def _masked(self, scores: Array) -> Array:
@@ -287,7 +294,7 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
         return softmax(np.asarray(masked_scores, dtype=np.float64) * self.sharpness_, axis=1)
 
     def _label_pool(self, X: Any, problem: Problem) -> Array:
-        """(N,) the class numbers; ``transduction_`` has the names."""
+        """Label the unlabeled rows. Return the class numbers (N,), and store the names in ``transduction_``."""
         labels, n_classes = problem.labels.copy(), problem.n_classes
         dense = len(labels) * n_classes * 8 <= DENSE_BYTES
         pool: Any = np.zeros((0, n_classes)) if dense else sparse.csr_array((0, n_classes))
@@ -310,7 +317,7 @@ class ZeroShotEstimator(ClassifierMixin, BaseEstimator, ABC):
 
 @kernels.progress_label("labels")
 def ask_chunk(chunk: Array, *, model: ZeroShotEstimator, answer: Callable[[Any, Array], Any]) -> tuple[Array, ...]:
-    """A model's answers for one chunk, wherever it is; in blocks, where classes outnumber features.
+    """Apply ``answer`` to one chunk, in blocks small enough for the scores of all classes.
 
     ``answer(model, rows)`` returns an array with an entry for each row, or a tuple of such arrays.
     """
@@ -330,13 +337,15 @@ def _check_size(computable: bool, useful: bool) -> None:
         raise UserError(f"Features are larger than {LARGEST:.0e}, too large to compute with. Divide X by a number.")
     if not useful:
         raise UserError(
-            f"All features are zero (below {kernels.SMALLEST:.0e}), so no sample can be told from another. "
-            "Check how X was read."
+            f"All features are zero (below {kernels.SMALLEST:.0e}), so all samples are equal. Check how X was read."
         )
 
 
 def _with_given_labels(problem: Problem, pool: Any) -> Any:
-    """(N, C) the pool's distributions in their rows, and certainty where a label was given; sparse if the pool is."""
+    """Return (N, C) distributions of all rows: those of unlabeled rows from ``pool``, and 1 for each given label.
+
+    The result is sparse if ``pool`` is.
+    """
     known, asked = np.flatnonzero(~problem.asked), np.flatnonzero(problem.asked)
     shape = (len(problem.labels), problem.n_classes)
     if isinstance(pool, np.ndarray):
@@ -344,7 +353,7 @@ def _with_given_labels(problem: Problem, pool: Any) -> Any:
         whole[asked] = pool
         whole[known, problem.labels[known]] = 1.0
         return whole
-    # Entry by entry into place: the rows are in order already, and any copy would be the largest thing in memory.
+    # Fill the arrays in place. The rows are ordered already, and a copy would double the memory.
     counts = np.ones(len(problem.labels), dtype=np.int64)
     counts[asked] = np.diff(pool.indptr)
     starts = np.concatenate([[0], np.cumsum(counts)])
@@ -357,7 +366,7 @@ def _with_given_labels(problem: Problem, pool: Any) -> Any:
 
 
 def _evenly_spread(rows: ChunkedRows) -> Array:
-    """About a thousand rows evenly spread: enough to tell one data set from another."""
+    """Return about a thousand evenly spread rows, enough to identify a data set."""
     return rows_at(rows, np.arange(0, rows.n_rows, max(1, rows.n_rows // 1000)))
 
 
@@ -365,16 +374,17 @@ def _check_objects(X: Any) -> None:
     try:
         np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        # scikit-learn's convention: a TypeError for what can never be a number.
+        # scikit-learn's convention: a TypeError for values that can never be numbers.
         kind = TypeError if isinstance(error, TypeError) else UserError
         raise kind(f"X has dtype object and values that are not numbers ({error}). Give a numeric array.") from None
 
 
 def confidence(model: Any, scores: Array) -> Array:
-    """(N,) log-probability of each row's label among all classes: max over candidates of s_j, minus log sum_j exp s_j.
+    """Return (N,) the log-probability of each row's label among all classes: max_{j candidate} s_j - log sum_j exp s_j.
 
-    ``scores`` (N, C) are the model's own, of every class. They are taken at the inverse temperature of labeled samples
-    where the model knows one: that of its probabilities depends on the unlabeled ones, and on a forecast.
+    ``scores`` (N, C) are the model's scores of all classes. s is ``scores`` times the inverse temperature that was
+    fitted to labeled samples, if the model has one. The inverse temperature of its probabilities also depends on the
+    unlabeled samples and on the accuracy forecast, so it is not used here.
     """
     sharp = np.asarray(scores, dtype=np.float64) * getattr(model, "labeled_sharpness_", model.sharpness_)
     return np.asarray(sharp[:, model.allowed_].max(axis=1) - logsumexp(sharp, axis=1))

@@ -12,32 +12,39 @@ from scipy.special import logsumexp
 from superproto.estimator.validation import Problem
 from superproto.samples.chunks import Array, rows_at
 
-# The inverse temperature is a single number: so many labeled rows, evenly spread, are enough to fit it.
+# Number of evenly spread labeled rows from which the inverse temperature, a single number, is fitted.
 SHARPNESS_ROWS = 20_000
-# The uncertainty of a label that was found is never 0: that marks a given label.
+# Least uncertainty of a predicted label. Exactly 0 marks a label given by the user.
 LEAST_UNCERTAINTY = float(np.finfo(np.float64).tiny)
 
 
 def likeliest_sharpness(scores: Array, own: Array, wrong: float = 0.0) -> float:
-    """argmax_s of the mean log-probability of the own scores (n,) under softmax(s * scores) (n, m).
+    """Return the inverse temperature s that maximizes the mean log-probability of the labels under softmax(s * scores).
 
-    So many samples with a random label are counted in. Without any, s has no maximum where every label is the likeliest
-    one.
+    Parameters
+    ----------
+    scores : (n, m)
+        The scores of each sample for each class.
+    own : (n,)
+        The score of each sample for the class of its label.
+    wrong : float, default=0
+        How many samples with a random label are added. Larger: a lower inverse temperature. If all labels have the
+        highest score, no finite maximum exists without them.
     """
     spread = float(scores.std()) or 1.0
 
     def loss(log_sharpness: float) -> float:
         sharp = np.exp(log_sharpness) / spread
-        right = (own + wrong / len(own) * scores.mean(axis=1)) * sharp
-        return float(np.mean((1 + wrong / len(own)) * logsumexp(scores * sharp, axis=1) - right))
+        of_labels = (own + wrong / len(own) * scores.mean(axis=1)) * sharp
+        return float(np.mean((1 + wrong / len(own)) * logsumexp(scores * sharp, axis=1) - of_labels))
 
     return float(np.exp(minimize_scalar(loss, bounds=(-3, 7), method="bounded").x) / spread)
 
 
 def labeled_sharpness(score: Callable[[Array], Array], X: Any, problem: Problem) -> float:
-    """The likeliest inverse temperature on the labeled rows of X, among the seen classes; 1 with fewer than two.
+    """Fit the inverse temperature to the labeled rows of X and the seen classes; 1 with fewer than two seen classes.
 
-    ``score`` returns (n, C) scores of rows of X.
+    ``score`` maps rows of X to scores (n, C).
     """
     if problem.seen.sum() < 2:
         return 1.0
@@ -49,10 +56,11 @@ def labeled_sharpness(score: Callable[[Array], Array], X: Any, problem: Problem)
 
 
 def label_uncertainty(probability: Array, class_uncertainty: Array) -> Array:
-    """(n,) 1 - c P(label) (1 - u): the sample may lie between classes, or its whole cluster may have a wrong label.
+    """Return the uncertainty (n,) of each label: 1 - c P(label) (1 - u).
 
-    ``probability`` (n,) is that of each sample's label, ``class_uncertainty`` (n,) the u of the label's class. c makes
-    the mean that of P(label), because the inverse temperature already accounts for u on average.
+    A label can be wrong because the sample lies between classes (P), or because its whole cluster got a wrong class
+    (u). ``probability`` (n,) is P of each label, and ``class_uncertainty`` (n,) is u of the label's class. The factor
+    c keeps the mean of P(label), because the inverse temperature already accounts for u on average.
     """
     both = probability * (1 - class_uncertainty)
     both *= probability.sum() / max(float(both.sum()), LEAST_UNCERTAINTY)

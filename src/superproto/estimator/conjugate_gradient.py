@@ -14,9 +14,10 @@ Operator = Callable[[Array], Array]
 def conjugate_gradient(
     start: Array, right: Array, apply: Operator, precondition: Operator, tol: float, max_iter: int
 ) -> Array:
-    """The rows x of apply(x) = right, by preconditioned conjugate gradients: every row is a system of its own.
+    """Solve apply(x) = right by preconditioned conjugate gradients. Every row of x is a separate system.
 
-    All rows advance together, until each residual is at most ``tol`` times the length of its right-hand side.
+    All rows are updated together, until each residual is at most ``tol`` times the length of its right-hand side or
+    ``max_iter`` iterations are done. A smaller ``tol`` is more exact and takes more iterations.
     """
     solution, residual = start, right - apply(start)
     scale = np.linalg.norm(right, axis=1, keepdims=True) + np.finfo(np.float64).tiny

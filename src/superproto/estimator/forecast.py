@@ -1,4 +1,4 @@
-"""The accuracy to expect on classes without labels, as a model keeps it."""
+"""SHARE: the accuracy to expect on classes without labels, as a fitted model stores it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Forecast(NamedTuple):
-    """The per-class accuracy to expect on the unseen classes, and that of guessing; NaN where too few are seen."""
+    """The per-class accuracy to expect on unseen classes, and the chance level; NaN if too few classes are seen."""
 
     accuracy: float
     chance: float

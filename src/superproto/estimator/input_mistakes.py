@@ -1,4 +1,4 @@
-"""CHECK: mistakes with arrays that would otherwise pass, or be explained in the words of another library."""
+"""CHECK: find mistakes in arrays that would otherwise pass unnoticed or raise an unclear error of another library."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from superproto.errors import UserError
 
-# Kinds of NumPy types that are no features. scikit-learn's own words about complex numbers come first.
+# Kinds of NumPy types that cannot be features. The message on complex numbers starts as scikit-learn's does.
 _NO_FEATURES = {
     "U": "X holds text.",
     "S": "X holds text.",
@@ -19,7 +19,7 @@ _NO_FEATURES = {
 
 
 def check_samples(X: Any) -> None:
-    """Not two dimensions, masked values, texts, dates, complex numbers, NaN or infinity: say which, and where."""
+    """Raise if X has one dimension, masked values, text, dates, complex numbers, NaN or infinity; name the place."""
     if _has_masked_values(X):
         raise UserError("X is a masked array with masked values. Fill them in, or drop these rows.")
     # By exact type: some sparse arrays of SciPy are dictionaries too.
@@ -42,7 +42,7 @@ def check_samples(X: Any) -> None:
             f"Found array with dim {X.ndim}: X has shape {X.shape}, but a row per sample is needed. Flatten each "
             "sample: X.reshape(len(X), -1)."
         )
-    # A sum is finite if all values are: one pass without another array.
+    # A sum of finite values is finite, so one pass without a second array is enough.
     if X.dtype.kind == "f" and X.ndim == 2 and X.size:
         with np.errstate(all="ignore"):
             finite = np.isfinite(np.sum(X, dtype=np.float64))
@@ -51,9 +51,9 @@ def check_samples(X: Any) -> None:
 
 
 def check_alignment(X: Any, y: Any, semantics: Any) -> None:
-    """Frames whose rows are in another order, labels that are no classes, descriptions of samples, not of classes."""
+    """Raise if X and y are ordered differently, y is boolean, or semantics describes samples instead of classes."""
     if _has_masked_values(y):
-        raise UserError("y is a masked array with masked values. Give -1 where a label is to be found.")
+        raise UserError("y is a masked array with masked values. Give -1 for unlabeled samples.")
     if _is_misordered(getattr(X, "index", None), getattr(y, "index", None)):
         raise UserError("X and y have the same index in another order. Give y.loc[X.index], or reset both indices.")
     if semantics is None:
@@ -72,7 +72,7 @@ def check_alignment(X: Any, y: Any, semantics: Any) -> None:
 
 
 def _is_misordered(one: Any, other: Any) -> bool:
-    """Whether two indices of pandas have the same unique entries, but not in the same places."""
+    """Tell whether two pandas indices have the same unique entries in a different order."""
     if not hasattr(one, "equals") or not hasattr(other, "equals") or len(one) != len(other) or one.equals(other):
         return False
     unique = one.is_unique and other.is_unique
@@ -80,7 +80,7 @@ def _is_misordered(one: Any, other: Any) -> bool:
 
 
 def _as_array(X: Any) -> Any:
-    """The numbers of a list or frame as an array; itself where they are none."""
+    """Return a list or frame as an array; other objects unchanged."""
     if not isinstance(X, (list, tuple)) and not hasattr(X, "to_numpy"):
         return X
     try:
@@ -90,7 +90,7 @@ def _as_array(X: Any) -> Any:
 
 
 def _is_numeric_text(X: np.ndarray[Any, Any]) -> bool:
-    """Whether all texts are numbers, which scikit-learn converts."""
+    """Tell whether all texts are numbers, which scikit-learn converts."""
     if X.dtype.kind not in "US":
         return False
     try:

@@ -1,7 +1,7 @@
-"""SHARE: a folder of labels for any number of rows, in parts that are whole or absent.
+"""SHARE: write a folder of labels for any number of rows, in parts that are written atomically.
 
-Each part has a seal beside it: of the rows that it labels, and of its own bytes. The same call goes on after a stop. It
-refuses rows that have changed, and labels a damaged part again.
+Beside each part is a file with two checksums, of the rows it labels and of its own bytes. After an interruption, the
+same call resumes. It raises if rows have changed, and writes a damaged part again.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from superproto.samples.readers.on_disk import Window, ids_of
 from superproto.samples.row_seal import seal_of_rows
 
 PART_ROWS = 2**18
-# Readers of Parquet folders pass over names that begin so.
+# Readers of Parquet folders ignore names that begin with an underscore.
 _MANIFEST, _LOCK = "_labels.json", "_lock"
 
 
 class StreamSummary(NamedTuple):
-    """What a run did: all rows of the folder, and those that were there before."""
+    """The number of rows in the folder, of rows found from an earlier run, and of parts."""
 
     rows: int
     found: int
@@ -47,11 +47,11 @@ def stream_labels(
     part_rows: int = PART_ROWS,
     progress: Callable[[int, int], None] | None = None,
 ) -> StreamSummary:
-    """Label every row of X (an array, or whatever a fit takes) into ``folder``/part-0000000.parquet and so on.
+    """Label every row of X (an array, or anything that ``fit`` accepts) into ``folder``/part-0000000.parquet and so on.
 
-    Columns are id (the row's number, or what a Parquet column ``id`` says), label, probability, margin, runner_up. The
-    same call goes on after a stop; a folder of other labels is refused. ``progress`` is told rows done and rows in all
-    after each part.
+    Columns are id (the row number, or that in a Parquet column ``id``), label, probability, margin, runner_up. The
+    same call resumes after an interruption. It raises if the folder has other labels. ``progress(done, total)`` is
+    called after each part with the numbers of rows.
     """
     given = as_rows(X)
     rows = rows_of(X) if given is None else given
@@ -77,7 +77,7 @@ def stream_labels(
 
 
 def _is_done(path: Path, seal: str, start: int, stop: int) -> bool:
-    """Whether a part is there, undamaged, and for these very rows."""
+    """Tell whether a part exists, is undamaged, and labels these rows."""
     if not path.exists() or not _seal_file(path).exists():
         return False
     digest, _, kept = _seal_file(path).read_text(encoding="utf-8", errors="replace").partition(" ")
@@ -104,7 +104,7 @@ def _digest(path: Path) -> str:
 
 @contextmanager
 def _only_one(place: Path) -> Iterator[None]:
-    """Two runs into one folder at once are refused; the lock of a killed one is taken over."""
+    """Raise if another run is writing to the folder; take over the lock of a killed run."""
     lock = place / _LOCK
     with suppress(OSError):
         if not is_running(lock.read_text(encoding="utf-8")):
@@ -130,7 +130,7 @@ def _row_ids(rows: ChunkedRows, start: int, stop: int) -> Array:
 
 
 def _part_plan(model: Any, rows: ChunkedRows, reject: bool, part_rows: int) -> dict[str, Any]:
-    """What decides the folder's content, besides the values of the rows: each part knows its own."""
+    """Return what determines the folder's content, except the values of the rows, which each part's checksum covers."""
     seal = hashlib.sha256(repr(sorted(map(str, model.classes_.tolist()))).encode("utf-8", "backslashreplace"))
     for name, value in sorted(vars(model).items()):
         if isinstance(value, np.ndarray) and name.endswith("_") and value.dtype.kind in "fiub":
@@ -153,7 +153,7 @@ def _open_folder(place: Path, plan: dict[str, Any]) -> None:
     if not place.parent.is_dir():
         raise UserError(f"{place} cannot be written: the folder {place.parent} does not exist. Create it first.")
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise UserError(f"{place} exists and is no folder of labels. Give another name.")
+        raise UserError(f"{place} exists and is not a folder of labels. Give another name.")
     place.mkdir(exist_ok=True)
     with write_whole(manifest, text=True) as handle:
         json.dump(plan, handle)

@@ -1,7 +1,6 @@
-"""SHARE: the table of labels: id, label, probability, margin and runner_up of each row.
+"""SHARE: write the table of labels: id, label, probability, margin and runner_up of each row.
 
-Rows are read, scored and written a chunk at a time. A rejected row has no label but keeps its numbers, so that one can
-see how near it was to the threshold.
+Rows are read, scored and written a chunk at a time. A rejected row has no label but keeps its probability and margin.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _TO_QUOTE = re.compile('[,"\\r\\n\\x00]')
 
 
 class LabelChunk(NamedTuple):
-    """Answers for some rows; ``label`` is None where a row is rejected, ``runner_up`` where there is one candidate."""
+    """Lines of the table. ``label`` is None for a rejected row; ``runner_up`` is None if there is one candidate."""
 
     id: Array
     label: Array
@@ -40,7 +39,7 @@ class LabelChunk(NamedTuple):
 
 
 class LabelSummary(NamedTuple):
-    """What was written."""
+    """The numbers of written and of rejected rows, and the mean probability of the labels."""
 
     rows: int
     rejected: int
@@ -48,7 +47,7 @@ class LabelSummary(NamedTuple):
 
 
 def open_features(path: str | os.PathLike[str]) -> Features:
-    """The rows of a file; those of .npy, .zarr and .h5 stay on the disk until they are needed."""
+    """Open the rows of a file. Those of .npy, .zarr and .h5 files are read when they are needed."""
     if Path(path).suffix.lower() in (".zarr", ".h5", ".hdf5"):
         return Features(Window(open_rows(path)), None)  # type: ignore[arg-type]
     if Path(path).suffix.lower() == ".npy" and not os.path.isdir(path):
@@ -60,9 +59,9 @@ def open_features(path: str | os.PathLike[str]) -> Features:
 
 
 def given_labels(path: str | os.PathLike[str], model: Any) -> Array | None:
-    """(N,) the labels that a data set gives for fitting, None where a row is asked about; None for plain features.
+    """Return the training labels (N,) of a data set, with None for unlabeled rows.
 
-    Only of a data set whose classes the model knows: the labels of another one say nothing about its answers.
+    Returns None for a file of features, and for a data set with classes that the model does not know.
     """
     if os.path.isdir(path) and Path(path).suffix.lower() in (".zarr", ".parquet"):
         return None
@@ -85,10 +84,21 @@ def given_labels(path: str | os.PathLike[str], model: Any) -> Array | None:
 def label_rows(
     model: Any, X: Array, ids: Array | None = None, *, reject: bool = False, given: Array | None = None
 ) -> Iterator[LabelChunk]:
-    """The answers of a fitted model, a chunk of rows at a time; ``ids`` None: row numbers from 0.
+    """Yield the predictions of a fitted model, a chunk of rows at a time.
 
-    probability: of the label, among the candidates; margin: the probability's lead over the runner-up's. Where
-    ``given`` (N,) has a label and not None, it is kept: probability and margin are 1, and there is no runner-up.
+    Parameters
+    ----------
+    model, X
+        A fitted model and the rows to label.
+    ids : (N,), optional
+        Names of the rows; the default is row numbers from 0.
+    reject : bool, default=False
+        Give no label to rows below the model's rejection threshold.
+    given : (N,), optional
+        Labels to keep. A row whose entry is not None keeps it, with probability and margin 1 and no runner-up.
+
+    The probability is that of the label, among the candidates. The margin is its difference from the probability of
+    the second most probable class, the runner-up.
     """
     if X.shape[1] != model.n_features_in_:
         raise UserError(f"The rows have {X.shape[1]} features, but the model was fitted with {model.n_features_in_}.")
@@ -109,16 +119,18 @@ def write_labels(
     model: Any,
     features: Features,
     *,
-    doubtful_first: bool = False,
+    uncertain_first: bool = False,
     reject: bool = False,
     safe: bool = True,
     given: Array | None = None,
 ) -> LabelSummary:
-    """Write the table (Parquet where the name ends so, else CSV), whole or not at all; rows in the order of the input,
-    or, with ``doubtful_first``, rejected ones first and then by growing margin. ``safe``: see :func:`csv_cell`;
-    ``given``: see :func:`label_rows`."""
+    """Write the table of labels atomically, as Parquet if the name ends in .parquet, else as CSV.
+
+    Rows are in the order of the input. With ``uncertain_first``, rejected rows come first, then the others by
+    increasing margin. See :func:`csv_cell` for ``safe``, and :func:`label_rows` for ``reject`` and ``given``.
+    """
     chunks = label_rows(model, features.X, features.ids, reject=reject, given=given)
-    if doubtful_first:
+    if uncertain_first:
         chunks = iter([_by_uncertainty(list(chunks))])
     write = _write_parquet if Path(path).suffix.lower() == ".parquet" else _write_csv
     rows, rejected, total = 0, 0, 0.0
@@ -151,15 +163,15 @@ def _with_given(answers: LabelChunk, given: Array) -> LabelChunk:
     known = np.array([label is not None for label in given], dtype=bool)
     labels, runners = answers.label.copy(), answers.runner_up.copy()
     labels[known], runners[known] = given[known], None
-    sure, lead = np.where(known, 1.0, answers.probability), np.where(known, 1.0, answers.margin)
-    return LabelChunk(answers.id, labels, sure, lead, runners)
+    probability, margin = np.where(known, 1.0, answers.probability), np.where(known, 1.0, answers.margin)
+    return LabelChunk(answers.id, labels, probability, margin, runners)
 
 
 def _threshold(model: Any) -> float:
     learned = getattr(model, "rejection_", None)
     if not isinstance(learned, dict) or not isinstance(learned.get("threshold"), float):
         raise UserError(
-            "The model has no threshold to reject rows. Fit it with `superproto fit` on a pack to learn one; "
+            "The model has no rejection threshold. Fit it with `superproto fit` on a pack to learn one; "
             "this needs at least 4 seen classes."
         )
     return float(learned["threshold"])
@@ -182,8 +194,13 @@ def _write_csv(handle: IO[str], chunks: Iterator[LabelChunk], safe: bool) -> Ite
 
 
 def csv_cell(value: Any, safe: bool = True) -> str:
-    """A name as a cell of a CSV file: quoted where it has to be; if ``safe``, one that a spreadsheet would compute is
-    preceded by an apostrophe."""
+    """Return a name as a cell of a CSV file, quoted if necessary.
+
+    With ``safe``, an apostrophe precedes text that a spreadsheet would run as a formula.
+
+    >>> csv_cell("=A1"), csv_cell("=A1", safe=False), csv_cell("a,b")
+    ("'=A1", '=A1', '"a,b"')
+    """
     text = whole_text("" if value is None else str(value))
     if safe and text[:1] in _FORMULA and not is_number(text):
         text = f"'{text}"
@@ -191,7 +208,7 @@ def csv_cell(value: Any, safe: bool = True) -> str:
 
 
 def whole_text(text: str) -> str:
-    """The text with what UTF-8 cannot hold (halves of characters) spelled out."""
+    """Return the text with characters that UTF-8 cannot encode (unpaired surrogates) escaped."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -209,11 +226,7 @@ def _write_parquet(handle: IO[bytes], chunks: Iterator[LabelChunk], safe: bool) 
     with pq.ParquetWriter(handle, pa.schema(list(zip(COLUMNS, kinds)))) as writer:
         for lines in chunks:
             columns = [
-                pa.array(
-                    column if kind == pa.float64() else [None if v is None else whole_text(str(v)) for v in column],
-                    kind,
-                )
-                for column, kind in zip(lines, kinds)
+                pa.array(column if kind == pa.float64() else _texts(column), kind) for column, kind in zip(lines, kinds)
             ]
             writer.write_table(pa.table(list(columns), schema=writer.schema))
             yield lines

@@ -1,4 +1,4 @@
-"""KEEP: values as JSON and plain arrays, and back. Both directions know the same few kinds and refuse all else.
+"""KEEP: convert values to JSON and plain arrays, and back. Only the following kinds are accepted.
 
     None, bool, int, float, str          themselves
     array of numbers                     {"array": tensor, "fortran": true where columns are contiguous}
@@ -11,7 +11,7 @@
     forecast                             {"forecast": [accuracy, chance]}
     list, tuple, dict with text keys     {"list": [...]}, {"tuple": [...]}, {"dict": {...}}
 
-Memory order is kept, because a matrix product rounds differently for another order, and labels are promised to the bit.
+The memory order of arrays is kept, because it changes the rounding of matrix products and therefore the predictions.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _LAST_CODE_POINT = 0x10FFFF
 
 
 class Encoder:
-    """Collects arrays in ``tensors`` under numbered names; what is returned refers to them."""
+    """Encodes values as JSON. Arrays are collected in ``tensors``, and the JSON refers to them by name."""
 
     def __init__(self, classes: Array) -> None:
         self.tensors: dict[str, Array] = {}
         self._classes = classes
 
     def encode(self, name: str, value: Any) -> Any:
-        """The JSON form of a value, or an error that names it."""
+        """Return the JSON form of a value; raise an error that names it if its kind is not accepted."""
         if isinstance(value, np.generic) and value.dtype.str[1:] in _NUMBERS:
             return {"number": self._keep(name, np.asarray(value).reshape(1))}
         if isinstance(value, _PLAIN):
@@ -98,18 +98,18 @@ class Encoder:
 
 
 class Decoder:
-    """Builds values from their JSON form and the file's tensors; ``classes`` is set once it is known."""
+    """Builds values from their JSON form and the file's tensors. Set ``classes`` before decoding class names."""
 
     def __init__(self, tensors: Mapping[str, Array]) -> None:
         self._tensors = tensors
         self.classes: Array = np.zeros(0)
 
     def decode(self, spec: Any) -> Any:
-        """The value, or an error: nothing is guessed."""
+        """Return the value; raise if its form is not one of those above."""
         if isinstance(spec, _PLAIN):
             return spec
         if not isinstance(spec, dict) or not spec:
-            raise UserError(f"{str(spec)[:40]!r} is no value.")
+            raise UserError(f"{str(spec)[:40]!r} is not a value.")
         readers = {
             "array": self._array, "number": self._number, "mixed": self._mixed, "classes": self._labels,
             "sparse": self._sparse, "metric": self._metric, "forecast": self._forecast, "list": self._list,
@@ -117,7 +117,7 @@ class Decoder:
         }  # fmt: skip
         kind = next((kind for kind in readers if kind in spec), None)
         if kind is None:
-            raise UserError(f"{next(iter(spec))!r} is no kind of value.")
+            raise UserError(f"{next(iter(spec))!r} is not a kind of value.")
         return readers[kind](spec)
 
     def _check_room(self, claimed: int) -> None:
@@ -192,11 +192,11 @@ class Decoder:
     @staticmethod
     def _sequence(value: Any) -> list[Any]:
         if not isinstance(value, list):
-            raise UserError(f"{str(value)[:40]!r} is no list.")
+            raise UserError(f"{str(value)[:40]!r} is not a list.")
         return value
 
     @staticmethod
     def _mapping(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise UserError(f"{str(value)[:40]!r} is no table.")
+            raise UserError(f"{str(value)[:40]!r} is not an object.")
         return value

@@ -1,12 +1,13 @@
-"""KEEP: write a fitted model as safetensors: a JSON header with a seal over all of it, and a body of plain numbers.
+"""KEEP: write and read a fitted model as safetensors: a JSON header with a checksum (the seal), and plain arrays.
 
 A file holds the method's key in ``METHODS``, its parameters, and every fitted attribute (names that end in an
-underscore), of the kinds that :mod:`superproto.estimator.model_encoding` knows. ``callback``, ``checkpoint``, a fitted
-model given as ``init`` and a random generator given as ``random_state`` are of use during a fit only and are not kept.
+underscore), of the kinds in :mod:`superproto.estimator.model_encoding`. Not saved are parameters that matter only
+during a fit: ``callback``, ``checkpoint``, a fitted model given as ``init``, and a random generator given as
+``random_state``.
 
-Opening a file builds numbers, texts and a method of ``METHODS``, and nothing else. No other class is ever looked up,
-and no code is ever run. The seal tells an altered file from a whole one. Two labels are predicted before the model is
-returned, so that a forged file fails here.
+Reading a file creates only numbers, texts and an instance of a class in ``METHODS``. No other class is looked up, and
+no code from the file is run. The seal detects changed files. Two labels are predicted before the model is returned, so
+that an inconsistent file fails here.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ def save_model(model: Any, path: str | os.PathLike[str], *, pool: bool = False) 
 def _file_contents(model: Any, pool: bool) -> tuple[dict[str, Any], dict[str, Array]]:
     kind = type(model)
     if "method_key" not in vars(kind):
-        raise UserError(f"{kind.__name__} is no method of superproto.baselines.METHODS: its file could not be read.")
+        raise UserError(
+            f"{kind.__name__} is not a method of superproto.baselines.METHODS: its file could not be read again."
+        )
     fitted = {key: value for key, value in vars(model).items() if key.endswith("_") and not key.startswith("_")}
     if "classes_" not in fitted:
         raise UserError(f"This {type(model).__name__} is not fitted. Call fit before save.")
@@ -75,7 +78,7 @@ def _file_contents(model: Any, pool: bool) -> tuple[dict[str, Any], dict[str, Ar
 
 
 def _lasting_params(model: Any) -> dict[str, Any]:
-    """The parameters that still mean something after the fit."""
+    """Return the parameters that matter after the fit."""
     params = model.get_params(deep=False)
     lasting = {key: value for key, value in params.items() if key not in _FOR_A_FIT_ONLY}
     if hasattr(lasting.get("init"), "fit"):
@@ -86,7 +89,7 @@ def _lasting_params(model: Any) -> dict[str, Any]:
 
 
 def seal_of(text: str, tensors: Mapping[str, Array]) -> str:
-    """sha256 of the header's text and of every tensor's name, type, shape and bytes."""
+    """Return the SHA-256 of the header's text and of every tensor's name, type, shape and bytes."""
     seal = hashlib.sha256(text.encode())
     for name in sorted(tensors):
         array = tensors[name]
@@ -96,9 +99,10 @@ def seal_of(text: str, tensors: Mapping[str, Array]) -> str:
 
 
 def read_model(path: str | os.PathLike[str], find_method: FindMethod) -> Any:
-    """The model that :func:`save_model` wrote; ``find_method(key, class_name)`` is the class of a method, or None.
+    """Read a model that :func:`save_model` wrote.
 
-    A file of format 1 has no key, but the name of the class.
+    ``find_method(key, class_name)`` returns the class of a method, or None if it is unknown. A file of format 1 has
+    the name of the class instead of the key.
     """
     path = existing_file(path)
     text, seal, tensors = _read(path)
@@ -109,15 +113,15 @@ def read_model(path: str | os.PathLike[str], find_method: FindMethod) -> Any:
         model = _rebuilt(header, tensors, find_method)
         _try_out(model, tensors)
     except UserError as error:
-        raise UserError(f"{path} does not hold together: {error}") from None
+        raise UserError(f"{path} is inconsistent: {error}") from None
     except Exception as error:
-        # What a forged file can break lies in other people's code; whichever it is, this is no model.
-        raise UserError(f"{path} does not hold together ({_brief(error)}). Fit and save it again.") from None
+        # A forged file can raise any error in any library. In each case the file is not a model.
+        raise UserError(f"{path} is inconsistent ({_brief(error)}). Fit and save it again.") from None
     return model
 
 
 def _read(path: Path) -> tuple[str, str, dict[str, Array]]:
-    """Header text, seal and tensors; the parser checks that header and body fit each other before anything is read."""
+    """Return the header's text, the seal and the tensors. The parser checks their sizes before it reads anything."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -155,7 +159,7 @@ def _header(text: str, path: Path) -> dict[str, Any]:
 
 
 def _rebuilt(header: Mapping[str, Any], tensors: Mapping[str, Array], find_method: FindMethod) -> Any:
-    """The estimator with its parameters and fitted attributes; names that could shadow a method are refused."""
+    """Return the estimator with its parameters and fitted attributes; refuse names that could shadow a method."""
     named = header.get("method", header.get("class"))
     kind = find_method(header.get("method"), _class_name(header.get("class")))
     if header.get("format", 0) < 1 or kind is None:
@@ -164,9 +168,9 @@ def _rebuilt(header: Mapping[str, Any], tensors: Mapping[str, Array], find_metho
     fitted, params = header.get("fitted"), header.get("params")
     if not isinstance(fitted, dict) or not isinstance(params, dict) or "classes_" not in fitted:
         raise UserError("its header has no classes, parameters or fitted values.")
-    strange = [key for key in fitted if not key.isidentifier() or not key.endswith("_") or key.startswith("_")]
-    if strange:
-        raise UserError(f"{strange[0]!r} is no fitted attribute.")
+    invalid = [key for key in fitted if not key.isidentifier() or not key.endswith("_") or key.startswith("_")]
+    if invalid:
+        raise UserError(f"{invalid[0]!r} is not a fitted attribute.")
     accepted = inspect.signature(kind).parameters
     unknown = [key for key in params if key not in accepted]
     if unknown and header["format"] >= FORMAT:
@@ -179,7 +183,7 @@ def _rebuilt(header: Mapping[str, Any], tensors: Mapping[str, Array], find_metho
 
 
 def _try_out(model: Any, tensors: Mapping[str, Array]) -> None:
-    """Ask for two labels: shapes that do not fit each other are found here and not in the middle of somebody's work."""
+    """Predict two labels, so that shapes that do not match are found now and not in a later call."""
     columns, classes = getattr(model, "n_features_in_", None), model.classes_
     # An array without entries may claim any shape.
     if type(columns) is not int or not any(array.size and columns in array.shape for array in tensors.values()):
@@ -201,18 +205,18 @@ def _try_out(model: Any, tensors: Mapping[str, Array]) -> None:
         warnings.simplefilter("ignore")
         probabilities = model.predict_proba(rows)
     if probabilities.shape != (2, len(classes)) or not np.isfinite(probabilities).all():
-        raise UserError("it gives no probabilities.")
+        raise UserError("its probabilities are not finite.")
 
 
 def _check_pool(model: Any) -> None:
-    """What a model remembers of its pool (``pool_...``) belongs to the same rows; two labels would not show it."""
+    """Check that the stored arrays about the unlabeled samples (``pool_...``) have the same number of rows."""
     parts = {key: value for key, value in vars(model).items() if key.startswith("pool_") and hasattr(value, "shape")}
     if len({value.shape[0] for value in parts.values() if len(value.shape)}) > 1:
-        raise UserError(f"{' and '.join(sorted(parts))} have other lengths.")
+        raise UserError(f"{' and '.join(sorted(parts))} have different lengths.")
 
 
 def _class_name(home: Any) -> str | None:
-    """What follows the colon in ``superproto.module:Class``."""
+    """Return ``Class`` of ``superproto.module:Class``, or None."""
     place, colon, name = home.partition(":") if isinstance(home, str) else ("", "", "")
     return name if colon and place.startswith("superproto.") else None
 

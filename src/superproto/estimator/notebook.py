@@ -1,4 +1,4 @@
-"""SHOW a fitted model in a notebook: how many samples got which class, and which labels to check."""
+"""SHOW: the summary of a fitted model in a notebook: samples of each class, and the most uncertain classes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from markupsafe import Markup
 from superproto.samples.chunks import Array
 
 _MAX_CLASSES = 10
-_DOUBTFUL = 0.5
+_UNCERTAIN = 0.5
 _CELL = Markup('<td style="text-align:{}">{}</td>')
 _PAGE = Markup("<div><p><b>{}</b>: {}</p>{}<p><small>{}</small></p></div>")
-_NEXT = "Labels: transduction_ · all classes: label_distributions_ · later samples: predict(X) · keep it: save(path)"
+_NEXT = "Labels: transduction_ · probabilities: label_distributions_ · new samples: predict(X) · save: save(path)"
 
 
 def fit_as_html(model: Any) -> str:
-    """A few lines and one table about a fitted model; names are escaped."""
+    """Return a few lines and one table about a fitted model as HTML; names are escaped."""
     asked: Array | None = getattr(model, "_asked", None)
     table = Markup()
     if asked is not None and np.any(asked):
@@ -31,23 +31,23 @@ def _sentence(model: Any, asked: Array | None) -> str:
     if asked is None:
         return f"{classes}."
     if not np.any(asked):
-        return f"{classes}; no sample was to be labeled."
-    doubtful = int(np.sum(_uncertainty(model, asked) > _DOUBTFUL))
+        return f"{classes}; no sample was unlabeled."
+    uncertain = int(np.sum(_uncertainty(model, asked) > _UNCERTAIN))
     return (
         f"{int(np.sum(asked))} samples labeled among {int(np.sum(model.allowed_))} candidates of {classes}. "
-        f"{doubtful} labels are uncertain (above {_DOUBTFUL:.0%})."
+        f"{uncertain} labels are uncertain (above {_UNCERTAIN:.0%})."
     )
 
 
 def _uncertainty(model: Any, asked: Array) -> Array:
-    """(n,) of each label that was asked for: ``doubt_`` where the model has it, else 1 less the label's probability."""
+    """Return (n,) the uncertainty of each predicted label: ``doubt_``, or 1 minus the label's probability."""
     if hasattr(model, "doubt_"):
         return np.asarray(model.doubt_)[asked]
     return 1 - np.asarray(model.label_distributions_[np.flatnonzero(asked)].max(axis=1)).ravel()
 
 
 def _class_table(model: Any, labels: Array, uncertainty: Array) -> Markup:
-    """The candidates by mean uncertainty, the most uncertain first; those without a sample at the end."""
+    """Return a table of the candidates by mean uncertainty, the most uncertain first, those without samples last."""
     counts = np.array([np.count_nonzero(labels == name) for name in model.classes_])
     means = [float(uncertainty[labels == name].mean()) if n else -1.0 for name, n in zip(model.classes_, counts)]
     allowed = np.flatnonzero(model.allowed_)

@@ -1,7 +1,7 @@
-"""CHECK: turn what a user hands to ``fit`` into one encoded problem, or say in a sentence what is wrong with it.
+"""CHECK: validate and encode the arguments of ``fit``.
 
-Every estimator of the package goes through :func:`check_problem`, so all of them accept the same arrays and frames and
-complain in the same words. After it a class is a row number of ``semantics`` and an unlabeled sample has label -1.
+Every estimator calls :func:`check_problem`, so all accept the same arrays and frames and raise the same errors. In the
+result a class is a row number of ``semantics``, and an unlabeled sample has the label -1.
 """
 
 from __future__ import annotations
@@ -21,10 +21,22 @@ from superproto.samples.chunks import LARGEST, UNLABELED
 
 @dataclass(frozen=True)
 class Problem:
-    """What a method may know: never the truth of an unlabeled sample.
+    """The encoded input of a fit. It never contains the true labels of unlabeled samples.
 
-    ``labels`` (N,) holds row numbers of ``semantics``, or -1. ``seen`` and ``allowed`` (C,) are masks over the classes:
-    labeled somewhere, and open to an unlabeled sample. ``names`` (C,) is what the user calls the classes.
+    Attributes
+    ----------
+    labels : (N,)
+        Row numbers of ``semantics``, or -1 for unlabeled samples.
+    semantics : (C, k)
+        One description per class.
+    names : (C,)
+        The user's names of the classes.
+    seen : (C,)
+        Mask of the classes that have a labeled sample.
+    allowed : (C,)
+        Mask of the candidates: the classes that an unlabeled sample may get.
+    described : bool
+        Whether the user gave descriptions; else ``semantics`` is the identity.
     """
 
     labels: NDArray[np.int64]
@@ -36,15 +48,19 @@ class Problem:
 
     @property
     def asked(self) -> NDArray[np.bool_]:
-        """(N,) the samples that are to be labeled."""
+        """The (N,) mask of the unlabeled samples."""
         return self.labels == UNLABELED
 
     @property
     def n_classes(self) -> int:
+        """The number of classes, seen and unseen."""
         return len(self.names)
 
     def seen_columns(self, rows: NDArray[Any]) -> NDArray[np.int64]:
-        """(n,) the number of each row's class among the seen classes; ``rows`` (mask or numbers) are labeled ones."""
+        """Return (n,) the position of each row's class among the seen classes.
+
+        ``rows`` is a mask or row numbers; all of these rows must be labeled.
+        """
         return np.asarray((np.cumsum(self.seen) - 1)[self.labels[rows]])
 
 
@@ -54,7 +70,7 @@ def check_problem(
     class_names: Sequence[Any] | None = None,
     candidates: Any = "unseen",
 ) -> Problem:
-    """Encode labels and descriptions; raise :class:`UserError` where they do not fit together."""
+    """Encode labels and descriptions; raise :class:`UserError` if they do not match."""
     raw = _as_column(labels)
     if semantics is None:
         codes, names = _encode_without_semantics(raw)
@@ -71,7 +87,7 @@ def check_problem(
 
 
 def read_named_vectors(semantics: Mapping[Any, Any], class_names: Any) -> tuple[NDArray[Any], list[Any]]:
-    """(C, k) the vectors of a mapping from class name to vector, and the names."""
+    """Return the vectors (C, k) of a mapping from class name to vector, and the names."""
     if class_names is not None:
         raise UserError("semantics is a mapping, whose keys are the class names. Leave class_names out.")
     if not semantics:
@@ -91,7 +107,7 @@ def read_named_vectors(semantics: Mapping[Any, Any], class_names: Any) -> tuple[
 
 
 def fingerprint(X: NDArray[Any], problem: Problem) -> str:
-    """sha256 of what a fit was given: labels, descriptions, candidates, and a thousand rows of X evenly spread."""
+    """Return the SHA-256 of the input of a fit: labels, descriptions, candidates, and a thousand rows of X."""
     rows = X[:: max(1, len(X) // 1000)]
     seal = hashlib.sha256(f"{X.shape} {X.dtype.str}".encode())
     for array in (rows, problem.labels, problem.semantics, problem.allowed):
@@ -100,7 +116,7 @@ def fingerprint(X: NDArray[Any], problem: Problem) -> str:
 
 
 def name_of(problem_names: NDArray[Any], index: int) -> str:
-    """How an error message calls a class: its name in quotes, or its number."""
+    """Return the name of a class for an error message: in quotes, or its number."""
     name = problem_names[index]
     return f"'{name}'" if isinstance(name, str) else str(name)
 
@@ -110,17 +126,17 @@ def _is_frame(table: Any) -> bool:
 
 
 def _as_column(labels: Any) -> NDArray[Any]:
-    """(N,) object or number array; frames' own columns and (N, 1) arrays are flattened."""
+    """Return the labels as an (N,) array of objects or numbers; columns of frames and (N, 1) arrays are flattened."""
     if labels is None:
         raise UserError(
             "y is missing: this estimator requires y to be passed, but the target y is None. "
-            "Give one label per sample, -1 where it is to be found."
+            "Give one label per sample, and -1 for unlabeled samples."
         )
     if hasattr(labels, "to_numpy"):
         labels = labels.to_numpy()
     column = np.asarray(labels)
     if column.dtype.kind == "U" and isinstance(labels, (list, tuple)) and not all(isinstance(v, str) for v in labels):
-        # NumPy would write None, NaN and -1 among names as texts.
+        # NumPy would convert None, NaN and -1 among names to text.
         column = np.array(labels, dtype=object)
     if column.ndim == 2 and column.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
@@ -141,7 +157,7 @@ def _as_column(labels: Any) -> NDArray[Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    """None, NaN, pd.NA and -1 all mark a sample that is to be labeled."""
+    """Tell whether a value (None, NaN, pd.NA or -1) marks an unlabeled sample."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return True
     if isinstance(value, (float, np.floating)):
@@ -160,7 +176,7 @@ def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _encode_without_semantics(column: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """No descriptions: the classes are the labels that occur, and each describes only itself."""
+    """Encode labels without descriptions: the classes are the labels that occur in y."""
     from sklearn.utils.multiclass import check_classification_targets
 
     missing = _missing(column)
@@ -179,19 +195,21 @@ def _encode_without_semantics(column: NDArray[Any]) -> tuple[NDArray[np.int64], 
 
 
 def _check_nothing_is_missing(codes: Any, names: Any, class_names: Sequence[Any] | None, candidates: Any) -> None:
-    """Without descriptions there are no unseen classes: whoever asks for them has forgotten semantics."""
+    """Raise if unseen classes are requested without descriptions: the user has forgotten semantics."""
     extra = [name for name in class_names if name not in names.tolist()] if class_names is not None else []
     if extra:
-        raise UserError(f"class_names has {extra[0]!r}, which y has not, and semantics is None. Give semantics=.")
+        raise UserError(
+            f"class_names has {extra[0]!r}, which does not occur in y, and semantics is None. Give semantics=."
+        )
     if isinstance(candidates, str) and candidates == "unseen" and (codes == UNLABELED).any():
         raise UserError(
-            f"y has {int((codes == UNLABELED).sum())} samples to be labeled, but semantics is None, so there is no "
+            f"y has {int((codes == UNLABELED).sum())} unlabeled samples, but semantics is None, so there is no "
             'unseen class. Give semantics=, one row per class; or candidates="all" to label them with the classes of y.'
         )
 
 
 def _read_semantics(semantics: Any, class_names: Sequence[Any] | None) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """(C, k) float64 table of descriptions and the (C,) class names."""
+    """Return the descriptions (C, k) as float64, and the class names (C,)."""
     if _is_frame(semantics):
         table, names = _read_frame(semantics)
     else:
@@ -218,7 +236,7 @@ def _read_semantics(semantics: Any, class_names: Sequence[Any] | None) -> tuple[
 
 
 def _read_frame(frame: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """pandas: the index names the classes; polars: the first column does."""
+    """Return the table and the class names of a frame: the index of pandas, or the first column of polars."""
     if type(frame).__module__.startswith("polars"):
         names = frame[:, 0].to_numpy()
         table = frame[:, 1:].to_numpy()
@@ -258,22 +276,22 @@ def _check_semantics_values(table: NDArray[np.float64], names: NDArray[Any]) -> 
             "Drop the class, or fill in its attributes."
         )
     if len(table) > 1 and not np.ptp(table, axis=0).any():
-        raise UserError(f"All {len(table)} rows of semantics are the same, so no class can be told from another.")
+        raise UserError(f"All {len(table)} rows of semantics are the same, so they do not distinguish the classes.")
 
 
 def _encode(column: NDArray[Any], names: NDArray[Any], *, named: bool) -> NDArray[np.int64]:
-    """Row numbers of ``names``; -1 where the label is missing."""
+    """Return the labels as row numbers of ``names``; -1 where the label is missing."""
     missing = _missing(column)
     if named:
         return _encode_names(column, names, missing)
     if column.dtype.kind in "USO" and any(isinstance(value, str) for value in column[~missing]):
         raise UserError(
-            "y holds names but semantics is an array, whose rows have none. Give class_names=, one for each row."
+            "y holds names, but semantics is an array without names. Give class_names=, one name for each row."
         )
     codes = np.full(len(column), UNLABELED, dtype=np.int64)
     known = column[~missing].astype(np.float64)
     if not np.isfinite(known).all():
-        raise UserError("Input y contains infinity. Give class numbers, -1 where a label is to be found.")
+        raise UserError("Input y contains infinity. Give class numbers, and -1 for unlabeled samples.")
     if not np.array_equal(known, np.round(known)):
         raise UserError(f"y has label {known[known != np.round(known)][0]}, but labels are row numbers of semantics.")
     outside = (known < 0) | (known >= len(names))
@@ -304,27 +322,27 @@ def _encode_names(column: NDArray[Any], names: NDArray[Any], missing: NDArray[np
 
 def _advice(label: Any) -> str:
     if str(label) in {"-1", "None", "nan"}:
-        return "NumPy made a text of a missing label: give a list, or an array of dtype object."
+        return "NumPy converted a missing label to text: give a list, or an array of dtype object."
     return "Give one row per class, seen or unseen."
 
 
 def _allowed(candidates: Any, seen: NDArray[np.bool_], names: NDArray[Any]) -> NDArray[np.bool_]:
-    """(C,) which classes an unlabeled sample may take."""
+    """Return the (C,) mask of the classes that an unlabeled sample may get."""
     if isinstance(candidates, str):
         if candidates == "all":
             return np.ones(len(names), dtype=bool)
         if candidates == "unseen":
             return ~seen if not seen.all() else np.ones(len(names), dtype=bool)
-        raise UserError(f"candidates is '{candidates}', but it is 'unseen', 'all', or a list of classes.")
+        raise UserError(f"candidates is '{candidates}', but must be 'unseen', 'all', or a list of classes.")
     if not isinstance(candidates, Iterable):
-        raise UserError(f"candidates is {candidates!r}, but it is 'unseen', 'all', or a list of classes.")
+        raise UserError(f"candidates is {candidates!r}, but must be 'unseen', 'all', or a list of classes.")
     wanted = list(candidates)
     if any(isinstance(name, (bool, np.bool_)) for name in wanted) and names.dtype.kind != "b":
-        raise UserError("candidates has True or False in place of classes. For a mask give numpy.flatnonzero(mask).")
+        raise UserError("candidates has True or False instead of classes. For a mask give numpy.flatnonzero(mask).")
     row_of = {name: row for row, name in enumerate(names.tolist())}
     unknown = [name for name in wanted if (name.item() if isinstance(name, np.generic) else name) not in row_of]
     if unknown or not wanted:
-        raise UserError(f"candidates has {unknown[0]!r}, which is no class." if unknown else "candidates is empty.")
+        raise UserError(f"candidates has {unknown[0]!r}, which is not a class." if unknown else "candidates is empty.")
     allowed = np.zeros(len(names), dtype=bool)
     allowed[[row_of[name.item() if isinstance(name, np.generic) else name] for name in wanted]] = True
     return allowed
@@ -332,12 +350,12 @@ def _allowed(candidates: Any, seen: NDArray[np.bool_], names: NDArray[Any]) -> N
 
 def _warn_about_duplicates(table: NDArray[np.float64], names: NDArray[Any]) -> None:
     _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
-    twins = np.flatnonzero(first[inverse.ravel()] != np.arange(len(table)))
-    if len(twins):
-        pairs = [f"{name_of(names, int(first[inverse.ravel()][j]))} and {name_of(names, int(j))}" for j in twins[:3]]
+    repeated = np.flatnonzero(first[inverse.ravel()] != np.arange(len(table)))
+    if len(repeated):
+        pairs = [f"{name_of(names, int(first[inverse.ravel()][j]))} and {name_of(names, int(j))}" for j in repeated[:3]]
         warnings.warn(
-            f"Classes with the same description cannot be told apart by it: {', '.join(pairs)}. "
-            "Their samples are divided by the features alone.",
+            f"Some classes have the same description: {', '.join(pairs)}. "
+            "Their samples are divided by the features only.",
             UserWarning,
             stacklevel=4,
         )

@@ -15,13 +15,16 @@ from superproto.samples.whitening import apply_metric, learn_metric
 
 
 class WithinClassWhitening(TransformerMixin, BaseEstimator):
-    """Make classes round: whiten unit rows by the within-class covariance of the labeled samples.
+    """Whiten unit rows by the within-class covariance of the labeled samples.
+
+    In the result, the samples of a class vary about equally in all directions.
 
     Parameters
     ----------
     shrinkage : float or None, default=None
-        Added to every eigenvalue, in units of their mean. Larger: closer to plain centering. Smaller: closer to full
-        whitening, which amplifies directions that hold only noise. None: features / degrees of freedom, d / (N - m).
+        Added to every eigenvalue of the covariance, in units of their mean. Larger: closer to centering only.
+        Smaller: closer to full whitening, which amplifies directions that contain only noise. None: d / (N - m), for
+        N labeled samples of m classes with d features.
 
     Attributes
     ----------
@@ -42,7 +45,7 @@ class WithinClassWhitening(TransformerMixin, BaseEstimator):
         self.shrinkage = shrinkage
 
     def fit(self, X: Any, y: Any = None) -> WithinClassWhitening:
-        """Learn the metric from the rows of X with y != -1 (all rows as one class when y is None)."""
+        """Learn the metric from the rows of X with y != -1. With ``y=None`` all rows count as one class."""
         X = validate_data(self, X, dtype=[np.float64, np.float32, np.float16])
         if self.shrinkage is not None and not self.shrinkage >= 0:
             raise UserError(f"shrinkage is {self.shrinkage}, but it must be at least 0.")
@@ -51,7 +54,7 @@ class WithinClassWhitening(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Array:
-        """Unit rows in the learned metric."""
+        """Return the whitened rows, scaled to length 1."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32, np.float16], reset=False)
         rows = ArrayRows(X)

@@ -1,9 +1,9 @@
-"""LOOK: which attributes can be seen in the features, and which cannot ("is solitary", "eats fish").
+"""SCORE: measure the visibility of each attribute: how well features of held-out classes predict it.
 
-A ridge regression from whitened features to attributes is learned on some classes and asked about others. An attribute
-that is not visual cannot be foretold there, however well it is fitted on the classes that were trained on. What leaving
-the least visible ones out would do is measured on held-out classes as well; there the order of the attributes comes
-from the remaining classes alone, so that no class takes part in the choice that it then judges.
+A ridge regression from whitened features to attributes is trained on some classes and predicts others. An attribute
+that is not visible in a picture ("is solitary", "eats fish") is not predictable there, even if it fits the training
+classes. The effect of omitting the least visible attributes is also measured on held-out classes. For that, attributes
+are ordered by the remaining classes, so that no class influences the choice that is scored on it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ _SHARES = (0.1, 0.25, 0.5)
 
 
 class Attribute(NamedTuple):
-    """``auc``: of telling samples of classes that have much of it from those that have little; ``correlation``: over
-    classes, of the mean prediction and the given value. Both are means over folds of classes not trained on."""
+    """The visibility of one attribute, as means over folds of held-out classes.
+
+    ``auc`` is the area under the ROC curve that separates samples of classes above and below the attribute's median.
+    ``correlation`` is the correlation over classes of the mean prediction and the given value.
+    """
 
     name: str
     column: int
@@ -39,7 +42,7 @@ class Attribute(NamedTuple):
 
 
 class Drop(NamedTuple):
-    """What leaving so many of the least visible attributes out changes on held-out classes, paired over the folds."""
+    """The gain on held-out classes from omitting the ``left_out`` least visible attributes, paired over the folds."""
 
     left_out: int
     gain: float
@@ -49,7 +52,7 @@ class Drop(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """The attributes, the most visible first, and what dropping the last ones does to ``method``."""
+    """The attributes, the most visible first, and the effect of omitting the last ones on the accuracy of a method."""
 
     task: str
     method: str
@@ -58,24 +61,24 @@ class Report:
     drops: list[Drop]
 
     def suggestion(self) -> str:
-        """What to do, in a sentence."""
+        """Return a sentence on which attributes to keep."""
         clear = [drop for drop in self.drops if drop.is_clear]
         if not clear:
-            return f"Keep all {len(self.attributes)} attributes: leaving the least visible out gains nothing clear."
+            return f"Keep all {len(self.attributes)} attributes: omitting the least visible brings no clear gain."
         best = max(clear, key=lambda drop: drop.gain)
         return f"Try without the {best.left_out} least visible attributes of {len(self.attributes)}."
 
     def sentences(self) -> list[str]:
-        """What was measured about dropping, then the suggestion."""
-        said = [
+        """Return one sentence for each measured omission, then the suggestion."""
+        measured = [
             f"Without the {drop.left_out} least visible: {100 * drop.gain:+.2f} points on held-out classes "
             f"(standard error {100 * drop.standard_error:.2f}, {self.method}, {self.folds} folds)."
             for drop in self.drops
         ]
-        return [*said, self.suggestion()]
+        return [*measured, self.suggestion()]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the report as a dictionary for JSON."""
         tables = {"attributes": [a._asdict() for a in self.attributes], "drops": [d._asdict() for d in self.drops]}
         return {**asdict(self), **tables, "suggestion": self.suggestion()}
 
@@ -83,7 +86,23 @@ class Report:
 def inspect_attributes(
     task: Task, names: Sequence[Any] | Array | None = None, *, method: str = "prototypes", folds: int = 3, seed: int = 0
 ) -> Report:
-    """How visible each attribute is on held-out seen classes, and what leaving the least visible out does there."""
+    """Measure the visibility of each attribute on held-out seen classes, and the effect of omitting the worst.
+
+    Parameters
+    ----------
+    task : Task
+    names : sequence of length k, optional
+        Names of the attributes.
+    method : str
+        The method whose accuracy without the least visible attributes is measured.
+    folds : int, default=3
+        Number of class-disjoint folds, at least 2. Larger: more reliable and slower.
+    seed : int, default=0
+
+    Returns
+    -------
+    Report
+    """
     find_method(method)
     if folds < 2:
         raise UserError(f"folds={folds} shows no spread over classes. Give at least 2.")
@@ -96,9 +115,10 @@ def inspect_attributes(
 
 
 def visibility(task: Task, ridge: float = 1.0) -> tuple[Array, Array]:
-    """(k,) area under the curve and (k,) correlation for the task's unseen classes, NaN where these do not differ.
+    """Return (k,) areas under the curve and (k,) correlations for the task's unseen classes.
 
-    W = (sum_c X_c'X_c / n_c + ridge t I)^-1 sum_c mean_c a_c', t the mean eigenvalue: every class counts alike.
+    Entries are NaN for attributes in which these classes do not differ. With t the mean eigenvalue, the regression is
+    W = (sum_c X_c'X_c / n_c + ridge t I)^-1 sum_c mean_c a_c', so that every class has the same weight.
     """
     rows, truth = np.concatenate([task.X, task.later]), np.concatenate([task.truth, task.later_truth])
     hidden = np.isin(truth, task.unseen_classes)
@@ -118,7 +138,7 @@ def visibility(task: Task, ridge: float = 1.0) -> tuple[Array, Array]:
 
 
 def compare_visibility(predicted: Array, A: Array, truth: Array) -> tuple[Array, Array]:
-    """Of predictions (n, k) for samples of known class: area under the curve and correlation of each attribute."""
+    """Return the area under the curve and the correlation of each attribute, from predictions (n, k)."""
     classes, at = np.unique(truth, return_inverse=True)
     values = A[classes]
     means = np.stack([predicted[at == c].mean(axis=0) for c in range(len(classes))]).astype(np.float64)
@@ -130,7 +150,7 @@ def compare_visibility(predicted: Array, A: Array, truth: Array) -> tuple[Array,
 
 
 def _mean_visibility(tasks: Sequence[Task]) -> tuple[Array, Array]:
-    """Means over the folds in which hidden classes differ; 0.5 and 0, which say nothing, where they never do."""
+    """Return means over the folds in which held-out classes differ; chance (0.5 and 0) if they never differ."""
     found = [visibility(fold) for fold in tasks]
     return _mean([auc for auc, _ in found], 0.5), _mean([correlation for _, correlation in found], 0.0)
 
@@ -143,7 +163,7 @@ def _mean(columns: list[Array], nothing: float) -> Array:
 
 
 def _drops(tasks: Sequence[Task], method: str, seed: int) -> list[Drop]:
-    """The gain of each share of attributes left out, paired over the folds."""
+    """Return the gain from omitting each share of attributes, paired over the folds."""
     k = tasks[0].semantics.shape[1]
     counts = sorted({round(share * k) for share in _SHARES} - {0, k})
     if any(len(fold.seen_classes) < 2 for fold in tasks):
@@ -162,7 +182,7 @@ def _drops(tasks: Sequence[Task], method: str, seed: int) -> list[Drop]:
 
 
 def _score(task: Task, method: str, seed: int) -> float:
-    """0 where what is left does not describe the classes any more."""
+    """Return the score, or 0 if the remaining attributes do not describe the classes."""
     try:
         return score_of(task, method, {}, seed)
     except UserError:

@@ -1,4 +1,4 @@
-"""SCORE: how sure a score is: bootstrap intervals over samples and over classes, and paired differences of methods."""
+"""SCORE: bootstrap intervals of scores, over samples or over classes, and paired differences of methods."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from superproto.errors import UserError
 from superproto.metrics import Floats, Labels, correct_answers, generalized_scores, per_class_accuracy, seen_samples
 from superproto.samples.chunks import Array
 
-_MOST_DRAWN = 2**21  # indices held at a time: 16 MiB, however large a class is
+_MOST_DRAWN = 2**21  # Indices in memory at a time: 16 MiB, whatever the size of a class.
 
 
 class Interval(NamedTuple):
+    """The ends of an interval."""
+
     low: float
     high: float
 
 
 class Difference(NamedTuple):
-    """Second minus first, its interval, and the two-sided share of draws on the other side of zero."""
+    """The score of the second method minus that of the first, its interval, and a two-sided bootstrap p-value."""
 
     difference: float
     low: float
@@ -41,10 +43,21 @@ def bootstrap_scores(
     repeats: int = 1000,
     seed: int = 0,
 ) -> Floats:
-    """(methods, repeats) scores on redrawn data, the same draws for every method.
+    """Return (methods, repeats) scores of resampled data, with the same draws for every method.
 
-    over="samples": each class's samples are drawn anew, with replacement (how sure on these classes?);
-    over="classes": the classes are (how sure on other classes?). The score is the per-class accuracy, or with `seen` H.
+    Parameters
+    ----------
+    y_true : (N,)
+    predictions : sequence of (N,)
+        The predicted classes of each method.
+    seen : optional
+        The seen classes. The score is then the harmonic mean; without them it is the per-class accuracy.
+    over : {"samples", "classes"}, default="samples"
+        What is drawn with replacement: the samples of each class (uncertainty for these classes), or the classes
+        (uncertainty for other classes).
+    repeats : int, default=1000
+        Number of draws. Larger: more precise and slower.
+    seed : int, default=0
     """
     truth = np.asarray(y_true)
     right = np.array([correct_answers(truth, answers) for answers in predictions], dtype=float)
@@ -61,8 +74,11 @@ def bootstrap_correctness(
     repeats: int = 1000,
     seed: int = 0,
 ) -> Floats:
-    """The same from `right` (methods, N), the share of correct labels of each method for each sample (0 or 1, or the
-    mean over seeds); `is_seen` (N,) marks samples of seen classes."""
+    """Return the scores of :func:`bootstrap_scores` from the correctness of each sample.
+
+    `right` (methods, N) is 1 for a correct label and 0 for a wrong one, or a mean over seeds. `is_seen` (N,) marks
+    samples of seen classes.
+    """
     if over not in ("samples", "classes"):
         raise UserError(f"over={over!r} is not known. Give 'samples' or 'classes'.")
     if repeats < 1 or not len(right):
@@ -77,12 +93,15 @@ def bootstrap_correctness(
 
 
 def bootstrap_interval(y_true: Labels, y_pred: Labels, *, level: float = 0.95, **how: Any) -> Interval:
-    """Percentile interval of the score; `how` as in `bootstrap_scores`."""
+    """Return the percentile interval of the score. Further arguments are those of :func:`bootstrap_scores`."""
     return Interval(*_percentiles(bootstrap_scores(y_true, [y_pred], **how)[0], level))
 
 
 def paired_difference(y_true: Labels, first: Labels, second: Labels, *, level: float = 0.95, **how: Any) -> Difference:
-    """Score of `second` minus score of `first`, on the same draws; `how` as in `bootstrap_scores`."""
+    """Return the score of `second` minus that of `first`, with the interval from the same draws.
+
+    Further arguments are those of :func:`bootstrap_scores`.
+    """
     seen = how.get("seen")
     if seen is None:
         scores = [per_class_accuracy(y_true, answers) for answers in (first, second)]
@@ -93,7 +112,7 @@ def paired_difference(y_true: Labels, first: Labels, second: Labels, *, level: f
 
 
 def difference_of(difference: float, first: Floats, second: Floats, level: float = 0.95) -> Difference:
-    """The difference of two scores with what their draws, made in the same data, say about it."""
+    """Return a difference of two scores with its interval and p-value, from draws of the same data."""
     change = second - first
     p_value = min(1.0, 2 * min(float((change <= 0).mean()), float((change >= 0).mean())))
     return Difference(difference, *_percentiles(change, level), p_value)
@@ -112,7 +131,7 @@ def _redraw_samples(truth: Array, right: Floats, repeats: int, rng: np.random.Ge
 
 
 def _times_drawn(drawn: npt.NDArray[np.int64]) -> Floats:
-    """(repeats, n) how often each of n samples was drawn: one product then serves any number of methods."""
+    """Return (repeats, n) how often each sample was drawn, so that one matrix product scores all methods."""
     repeats, n = drawn.shape
     flat = (drawn + n * np.arange(repeats)[:, None]).ravel()
     return np.bincount(flat, minlength=repeats * n).reshape(repeats, n).astype(np.float64)
@@ -133,7 +152,7 @@ def _percentiles(draws: Floats, level: float) -> tuple[float, float]:
 
 
 class Correctness(NamedTuple):
-    """right, classes, seen (N,): whether the answer was the truth; which class asked, numbered in order; its kind."""
+    """For each sample (N,): whether its label is correct, the number of its class, and whether that class is seen."""
 
     right: npt.NDArray[np.bool_]
     classes: npt.NDArray[np.intp]
@@ -141,7 +160,7 @@ class Correctness(NamedTuple):
 
 
 def pack_correctness(task: Task, answers: npt.NDArray[Any]) -> dict[str, Any]:
-    """{"bits": base64, "unseen": sizes of classes, "seen": sizes of classes} of answers to `task.expected`."""
+    """Return {"bits": base64, "unseen": class sizes, "seen": class sizes}: which samples were labeled correctly."""
     known = task.expected >= 0
     truth, right = task.expected[known], (task.expected == answers)[known]
     seen = np.isin(truth, task.seen_classes)
@@ -152,12 +171,12 @@ def pack_correctness(task: Task, answers: npt.NDArray[Any]) -> dict[str, Any]:
 
 
 def unpack_correctness(content: Any) -> Correctness:
-    """What `pack` packed; a ValueError says what is wrong with anything else."""
+    """Read the result of :func:`pack_correctness`; raise ValueError for other content."""
     if not isinstance(content, dict) or not {"bits", "unseen", "seen"} <= set(content):
-        raise ValueError("right answers are not there")
+        raise ValueError("the correctness of the samples is missing")
     sizes = [content["unseen"], content["seen"]]
     if not all(isinstance(part, list) and all(type(n) is int and n > 0 for n in part) for part in sizes):
-        raise ValueError("sizes of classes are not whole numbers above 0")
+        raise ValueError("class sizes are not whole numbers above 0")
     counts = np.array([*sizes[0], *sizes[1]], dtype=np.int64)
     try:
         content_bytes = np.frombuffer(base64.b64decode(str(content["bits"]), validate=True), np.uint8)

@@ -1,4 +1,4 @@
-"""Diagnostics of a fit: accuracy by class, confusions, reliability, the seen-unseen trade-off, super-prototypes."""
+"""SCORE: diagnostics of a fit: class accuracies, confusions, reliability, seen-unseen curve, super-prototypes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BINS = 10
 
 
 def classes(truth: Array, labels: Array, names: list[str]) -> list[dict[str, Any]]:
-    """Accuracy and size of every class that occurs, the hardest first."""
+    """Return the accuracy and size of every class that occurs, the least accurate first."""
     present, accuracy = accuracy_by_class(truth, labels)
     sizes = np.bincount(truth, minlength=len(names))
     return [
@@ -28,7 +28,7 @@ def classes(truth: Array, labels: Array, names: list[str]) -> list[dict[str, Any
 
 
 def confused_pairs(truth: Array, labels: Array, names: list[str], most: int = 15) -> list[dict[str, Any]]:
-    """The mix-ups that happened most, as counts and as shares of the true class."""
+    """Return the most frequent confusions, as counts and as shares of the true class."""
     known, counts = confusion(truth, labels)
     wrong = counts * ~np.eye(len(known), dtype=bool)
     order = np.argsort(wrong, axis=None, kind="stable")[::-1][:most]
@@ -46,14 +46,14 @@ def confused_pairs(truth: Array, labels: Array, names: list[str], most: int = 15
 
 
 def reliability(truth: Array, found: Answers) -> list[dict[str, Any]]:
-    """For equal bins of confidence: mean confidence, share that was right, how many samples."""
+    """Return mean confidence, accuracy and number of samples for equal bins of the confidence."""
     confidence = found.probabilities.max(axis=1)
-    right = found.labels == truth
+    correct = found.labels == truth
     box = np.clip((confidence * _BINS).astype(int), 0, _BINS - 1)
     return [
         {
             "confidence": round(float(confidence[box == b].mean()), 4),
-            "accuracy": round(float(right[box == b].mean()), 4),
+            "accuracy": round(float(correct[box == b].mean()), 4),
             "samples": int((box == b).sum()),
         }
         for b in range(_BINS)
@@ -62,7 +62,7 @@ def reliability(truth: Array, found: Answers) -> list[dict[str, Any]]:
 
 
 def trade(task: Task, found: Answers) -> dict[str, Any]:
-    """Every (U, S) that a bias against seen classes can reach, thinned; the area under it; where the model stands."""
+    """Return points of the seen-unseen curve, the area under it, and the accuracies of the model."""
     seen = task.seen_classes
     _, u, s = seen_unseen_curve(task.expected, found.scores, seen)
     kept = np.unique(np.searchsorted(u, np.linspace(0, u[-1], _CURVE_POINTS)).clip(max=len(u) - 1))
@@ -77,7 +77,10 @@ def trade(task: Task, found: Answers) -> dict[str, Any]:
 
 
 def super_prototypes(model: Any, names: list[str], attribute_names: list[str] | None, most: int = 12) -> dict[str, Any]:
-    """The super-prototypes that the unseen classes lean on most: attributes above average, classes made of them."""
+    """Return the super-prototypes with the largest codes in unseen classes.
+
+    Each is described by its attributes furthest above the mean, and by the classes with the largest codes.
+    """
     codes, semantic = np.asarray(model.codes_), np.asarray(model.semantic_super_prototypes_)
     unseen = ~np.asarray(model.seen_classes_)
     weight = np.abs(codes[unseen]).sum(axis=0)
@@ -99,7 +102,7 @@ def super_prototypes(model: Any, names: list[str], attribute_names: list[str] | 
 
 
 def class_tree(model: Any, names: list[str]) -> dict[str, Any]:
-    """Classes joined by how alike their codes are (average linkage of cosine distances)."""
+    """Return the hierarchical clustering of the classes by their codes (average linkage of unit vectors)."""
     from scipy.cluster.hierarchy import linkage
 
     codes = np.asarray(model.codes_, dtype=float)
@@ -113,7 +116,7 @@ def class_tree(model: Any, names: list[str]) -> dict[str, Any]:
 
 
 def readable(names: Iterable[Any]) -> list[str]:
-    """Class names for people: without the benchmarks' numbers and underscores, if they still tell classes apart.
+    """Return class names without the benchmarks' numbers and underscores, if they stay different.
 
     >>> readable(["001.Black_footed_Albatross", "002.Laysan_Albatross"]), readable(["A+", "A"])
     (['Black footed Albatross', 'Laysan Albatross'], ['A+', 'A'])

@@ -1,6 +1,6 @@
-"""SCORE: one method on one task: fit, answer, score, and say where the time went.
+"""SCORE: evaluate one method on one task: fit, predict, score, and measure the time of each part.
 
-`fit` receives the samples, the labels that are given and the descriptions; the truth is looked at only afterwards.
+`fit` receives the samples, the given labels and the descriptions. The true labels are used for scoring only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from superproto.metrics import ausuc, expected_calibration_error, generalized_sc
 from superproto.samples.chunks import Array
 from superproto.samples.timing import measured, span
 
-# The score that a setting is judged by, the scores that its tables show, and what people call them.
+# The main score of each setting, the scores that its tables show, and their titles.
 HEADLINES = {"zsl": "per_class_accuracy", "gzsl": "harmonic_mean"}
 SHOWN_SCORES = {"zsl": ("per_class_accuracy", "top5"), "gzsl": ("unseen", "seen", "harmonic_mean", "ausuc")}
 SCORE_TITLES = {
@@ -47,17 +47,27 @@ class Answers(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What one run found.
+    """The result of one run.
 
     Attributes
     ----------
-    task : the task that was answered (the inductive one, if that was asked).
-    method, params, chosen, seed : what answered it; params has every parameter, chosen says where they come from.
-    scores : by name, fractions; "interval" is the 95 % bootstrap interval of the first score (of H in gzsl).
-    seconds : what the method took to learn and answer: read + passes + whiten + fit + predict of the breakdown.
-    breakdown : seconds by station.
-    notes : what the method warned about.
-    answers : (n,) classes, as `task.expected`; class_scores : (n, C) their scores; model : the fitted estimator.
+    task : Task
+        The task of the run; the inductive one for ``inductive=True``.
+    method, params, chosen, seed
+        The method, all of its parameters, where the parameters come from, and the seed.
+    scores : dict
+        Scores by name, as fractions. "interval" is the 95 % bootstrap interval of the main score of the setting: the
+        per-class accuracy, or the harmonic mean in gzsl.
+    seconds : float
+        Time of fit and prediction: read + passes + whiten + fit + predict of the breakdown.
+    breakdown : dict
+        Seconds of each part.
+    notes : tuple of str
+        Warnings of the method.
+    answers, class_scores : (n,) and (n, C)
+        Predicted classes of the samples in `task.expected`, and their scores.
+    model
+        The fitted estimator.
     """
 
     task: Task
@@ -74,6 +84,7 @@ class Evaluation:
 
     @property
     def seconds(self) -> float:
+        """Seconds of fit and prediction, without import and loading."""
         return sum(self.breakdown.get(name, 0.0) for name in _OF_THE_METHOD)
 
 
@@ -87,11 +98,27 @@ def evaluate(
     chosen: str | None = None,
     constants: Mapping[str, Any] | None = None,
 ) -> Evaluation:
-    """Run a method on a task and score its answers.
+    """Run a method on a task and score its predictions.
 
-    ``method``: a key of `superproto.baselines.registry.METHODS`, ``"package.module:Class"``, or an estimator, of which
-    an unfitted copy is used; see :mod:`superproto.evaluation.own_methods` for what it must have. ``constants``:
-    hand-set numbers of HPL, for an ablation.
+    Parameters
+    ----------
+    task : Task
+    method : str or estimator, default="hpl"
+        A key of `superproto.baselines.registry.METHODS`, ``"package.module:Class"``, or an estimator, which is copied.
+        See :mod:`superproto.evaluation.own_methods` for the methods it must have.
+    params : mapping, optional
+        Parameters that differ from the defaults.
+    seed : int, default=0
+    inductive : bool, default=False
+        Fit on labeled samples only.
+    chosen : str, optional
+        How the parameters were chosen, for the record.
+    constants : mapping, optional
+        Constants of HPL that differ from its own, for an ablation.
+
+    Returns
+    -------
+    Evaluation
 
     >>> from superproto.datasets import digits
     >>> evaluate(digits(), "prototypes").scores["per_class_accuracy"] > 0.5
@@ -125,7 +152,7 @@ def evaluate(
 
 
 def answer(model: Any, task: Task) -> Answers:
-    """Fit the model and label every unlabeled sample of the task. Nothing here looks at the truth."""
+    """Fit the model and label every unlabeled sample of the task, without access to the true labels."""
     with span("fit"):
         model.fit(task.X, task.y, semantics=task.semantics)
     with span("predict"):
@@ -138,7 +165,7 @@ def answer(model: Any, task: Task) -> Answers:
 
 
 def score(task: Task, answers: Answers) -> dict[str, Any]:
-    """The scores of the setting, over the samples whose true class is known."""
+    """Return the scores of the task's setting, over the samples whose true class is known."""
     known = task.expected >= 0
     truth, labels = task.expected[known], answers.labels[known]
     seen = task.seen_classes if task.setting == "gzsl" else None
@@ -159,7 +186,7 @@ def score(task: Task, answers: Answers) -> dict[str, Any]:
 
 
 def difference(first: Evaluation, second: Evaluation) -> Difference:
-    """The second's score minus the first's, with the interval of a paired bootstrap over the same samples."""
+    """Return the second's score minus the first's, with the interval of a paired bootstrap over the same samples."""
     task = first.task
     known = task.expected >= 0
     seen = task.seen_classes if task.setting == "gzsl" else None
@@ -169,10 +196,10 @@ def difference(first: Evaluation, second: Evaluation) -> Difference:
 
 
 def check_truth_is_known(task: Task) -> None:
-    """An error where a task has nothing that can be scored."""
+    """Raise if a task has no unlabeled sample whose class is known."""
     if not len(task.expected):
         raise UserError(
-            f"{task.name} has no unlabeled samples, so there is nothing to score. Mark samples to be labeled with -1."
+            f"{task.name} has no unlabeled samples, so there is nothing to score. Mark unlabeled samples with -1."
         )
     if not (task.expected >= 0).any():
         raise UserError(
@@ -182,5 +209,5 @@ def check_truth_is_known(task: Task) -> None:
 
 
 def _sentences(warned: list[warnings.WarningMessage]) -> tuple[str, ...]:
-    """Each warning once, as one line."""
+    """Return each warning once, as one line."""
     return tuple(dict.fromkeys(" ".join(str(entry.message).split()) for entry in warned))

@@ -1,8 +1,8 @@
-"""SCORE one's own method: a class of another package, or an estimator object, in place of a key of ``METHODS``.
+"""SCORE: evaluate the user's method: a class of another package, or an estimator, instead of a key of ``METHODS``.
 
-It needs ``fit(X, y, semantics=...)``, where y is -1 for what is to be labeled, and ``predict``. ``transduction_``,
-``decision_function``, ``predict_proba`` and ``label_distributions_`` are used where it has them. ``candidates`` and
-``random_state`` are set where they are parameters.
+It needs ``fit(X, y, semantics=...)``, where y is -1 for unlabeled samples, and ``predict(X)``. ``transduction_``,
+``decision_function``, ``predict_proba`` and ``label_distributions_`` are used if it has them. ``candidates`` and
+``random_state`` are set if they are parameters.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from superproto.samples.chunks import Array
 
 
 def method_for(method: Any, params: Mapping[str, Any] | None = None, **options: Any) -> Any:
-    """An unfitted model of a key, of ``package.module:Class``, or of an estimator; options as of ``make_model``."""
+    """Return an unfitted model from a key, ``package.module:Class``, or an estimator; options as in ``make_model``."""
     if isinstance(method, str):
         if ":" not in method:
             return make_model(method, params, **options)
@@ -31,7 +31,7 @@ def method_for(method: Any, params: Mapping[str, Any] | None = None, **options: 
     else:
         if not hasattr(method, "fit") or isinstance(method, type):
             raise UserError(
-                f"method is {str(method)[:60]}, no estimator. Give a name, or an object with fit and predict."
+                f"method is {str(method)[:60]}, not an estimator. Give a name, or an object with fit and predict."
             )
         model = clone(method).set_params(**(params or {})) if hasattr(method, "get_params") else method
     missing = [name for name in ("fit", "predict") if not hasattr(model, name)]
@@ -59,7 +59,7 @@ def _check_takes_semantics(model: Any) -> None:
 
 
 def _imported(spec: str) -> Any:
-    """The class behind ``package.module:Class``; modules of the current folder are found too."""
+    """Import the class ``package.module:Class``; modules of the current folder are found too."""
     module, _, name = spec.partition(":")
     sys.path.insert(0, os.getcwd())
     try:
@@ -74,35 +74,38 @@ def _construct(kind: Any, spec: str, params: Mapping[str, Any] | None) -> Any:
     try:
         return kind(**(params or {}))
     except TypeError as error:
-        raise UserError(f"{spec} cannot be made ({error}). Check its parameters.") from None
+        raise UserError(f"{spec} cannot be constructed ({error}). Check its parameters.") from None
 
 
 def pool_answers(model: Any, X: Array, asked: Array, n_classes: int) -> tuple[Array, Array, Array]:
-    """(labels, scores, probabilities) of the rows of a fit that were asked about."""
+    """Return labels, scores and probabilities of the unlabeled rows of a fit."""
     labels = np.asarray(model.transduction_)[asked] if hasattr(model, "transduction_") else None
-    doubt: Any = model.label_distributions_[asked] if hasattr(model, "label_distributions_") else None
-    doubt = doubt.toarray() if hasattr(doubt, "toarray") else doubt
-    return row_answers(model, X[asked], n_classes, labels, doubt)
+    known: Any = model.label_distributions_[asked] if hasattr(model, "label_distributions_") else None
+    known = known.toarray() if hasattr(known, "toarray") else known
+    return row_answers(model, X[asked], n_classes, labels, known)
 
 
 def row_answers(
-    model: Any, rows: Array, n_classes: int, labels: Array | None = None, doubt: Array | None = None
+    model: Any, rows: Array, n_classes: int, labels: Array | None = None, probabilities: Array | None = None
 ) -> tuple[Array, Array, Array]:
-    """(labels, scores, probabilities) of rows, as far as they are not known; what a model cannot say is certainty."""
+    """Return labels, scores and probabilities of rows; known labels and probabilities are used as given.
+
+    If the model has no probabilities, that of its label is 1. If it has no scores, they are the probabilities.
+    """
     labels = _checked_labels(model, np.asarray(model.predict(rows)) if labels is None else labels, len(rows), n_classes)
-    if doubt is None and hasattr(model, "predict_proba"):
-        doubt = model.predict_proba(rows)
-    elif doubt is None:
-        doubt = np.zeros((len(rows), n_classes))
-        doubt[np.arange(len(rows)), labels] = 1.0
-    scores = model.decision_function(rows) if hasattr(model, "decision_function") else doubt
-    if np.shape(scores) != (len(rows), n_classes) or np.shape(doubt) != np.shape(scores):
+    if probabilities is None and hasattr(model, "predict_proba"):
+        probabilities = model.predict_proba(rows)
+    elif probabilities is None:
+        probabilities = np.zeros((len(rows), n_classes))
+        probabilities[np.arange(len(rows)), labels] = 1.0
+    scores = model.decision_function(rows) if hasattr(model, "decision_function") else probabilities
+    if np.shape(scores) != (len(rows), n_classes) or np.shape(probabilities) != np.shape(scores):
         raise UserError(f"{type(model).__name__} gives scores of shape {np.shape(scores)}. Give one column per class.")
-    return labels, scores, doubt
+    return labels, scores, probabilities
 
 
 def _checked_labels(model: Any, labels: Array, n_rows: int, n_classes: int) -> Array:
-    """Labels that are rows of the descriptions, one for each row that was asked about."""
+    """Return the labels if they are row numbers of the descriptions, one for each row; raise otherwise."""
     name = type(model).__name__
     if labels.shape != (n_rows,):
         raise UserError(f"{name} gives labels of shape {labels.shape} for {n_rows} rows. Give one label per row.")

@@ -1,4 +1,4 @@
-"""SCORE: whether a gain over the default, measured on the same folds, is clear or may be chance."""
+"""SCORE: test whether a gain over the default, measured on the same folds, is significant."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CONFIDENCE = 0.95
 
 
 class PairedGain(NamedTuple):
-    """Mean and standard error of the differences over folds, and what the mean must exceed to be clear."""
+    """Mean and standard error of the differences over folds. The gain is clear if the mean exceeds the threshold."""
 
     mean: float
     standard_error: float
@@ -21,13 +21,14 @@ class PairedGain(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
+        """Whether the gain is significant."""
         return self.mean > self.threshold
 
 
 def paired_gain(scores: Sequence[float], default_scores: Sequence[float]) -> PairedGain:
-    """The gain of one set of scores over another, fold by fold; clear by a one-sided paired t-test at 5 %.
+    """Return the gain of one set of scores over another, fold by fold, with a one-sided paired t-test at 5 %.
 
-    Few folds need a large gain: with three, 2.9 times its standard error.
+    With few folds only a large gain is clear: with three, it must exceed 2.9 times its standard error.
 
     >>> paired_gain([0.52, 0.63, 0.72], [0.5, 0.6, 0.7]).is_clear
     True

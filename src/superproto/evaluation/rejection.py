@@ -1,9 +1,9 @@
-"""SCORE: when to reject a sample because it belongs to no known class.
+"""SCORE: learn when to reject a sample because it belongs to no known class.
 
-The label of a sample has a probability among *all* classes that the model knows, seen ones included. For a sample of an
-unknown class this probability is low. The threshold is learned from seen classes: some are hidden as the unseen ones
-are, and half of those are withheld altogether, descriptions included; their samples are the ones to reject. At the
-threshold, the share of unknown samples rejected and the share of known samples kept add up to most.
+The label of a sample has a probability among *all* classes that the model knows, including seen ones. For a sample of
+an unknown class this probability is low. The threshold is learned on held-out seen classes. Half of them stay known by
+their descriptions. The other half is withheld with its descriptions, and its samples are those to reject. The threshold
+maximizes the sum of two shares: of unknown samples rejected, and of known samples kept.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from superproto.samples.chunks import Array, chunk_length
 
 
 class Rejection(NamedTuple):
-    """A threshold on :func:`~superproto.estimator.base.confidence`, and how it did on the held-out classes.
+    """A threshold on :func:`~superproto.estimator.base.confidence`, and its performance on held-out classes.
 
-    ``auroc``: the chance that a random sample of a known class has more confidence than one of an unknown class, 0.5
-    for guessing. ``kept`` and ``rejected``: the shares of known samples above and of unknown ones below the threshold.
-    The other fields are the numbers of classes and samples that this was measured on. Model files store these names.
+    ``auroc`` is the probability that a random sample of a known class has more confidence than one of an unknown class
+    (0.5 by chance). ``kept`` and ``rejected`` are the shares of known samples above and of unknown samples below the
+    threshold. The other fields are the numbers of classes and samples of this measurement. Model files store these
+    names.
     """
 
     threshold: float
@@ -40,7 +41,10 @@ class Rejection(NamedTuple):
 
 
 def learn_rejection(model: Any, task: Task, *, seed: int = 0) -> Rejection:
-    """Fit the same method where seen classes are hidden and withheld, and find the threshold that parts them best."""
+    """Fit the same method without the labels of some seen classes, and learn the threshold that rejects the withheld.
+
+    The task needs at least 4 seen classes. `seed` draws the classes.
+    """
     if len(task.seen_classes) < 4:
         raise UserError(f"A threshold for unknown classes needs at least 4 seen classes, got {len(task.seen_classes)}.")
     fold = task.folds(1, seed)[0]
@@ -48,12 +52,12 @@ def learn_rejection(model: Any, task: Task, *, seed: int = 0) -> Rejection:
     hidden = rng.permutation(fold.unseen_classes)
     withheld = hidden[: len(hidden) // 2] if len(hidden) > 1 else rng.permutation(fold.seen_classes)[:1]
     known = fold.restricted(np.setdiff1d(np.arange(len(fold.semantics)), withheld))
-    twin = _unfitted_copy(model).set_params(candidates=fold.candidates)
+    copy = _unfitted_copy(model).set_params(candidates=fold.candidates)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        twin.fit(known.X, known.y, semantics=known.semantics)
-    of_known = _confidences(twin, np.concatenate([known.X[known.asked], known.later]))
-    of_unknown = _confidences(twin, _rows_of(fold, withheld))
+        copy.fit(known.X, known.y, semantics=known.semantics)
+    of_known = _confidences(copy, np.concatenate([known.X[known.asked], known.later]))
+    of_unknown = _confidences(copy, _rows_of(fold, withheld))
     threshold, kept, rejected = best_threshold(of_known, of_unknown)
     is_known = np.repeat([True, False], [len(of_known), len(of_unknown)])
     auroc = float(area_under_curve(np.concatenate([of_known, of_unknown]), is_known))
@@ -62,21 +66,21 @@ def learn_rejection(model: Any, task: Task, *, seed: int = 0) -> Rejection:
 
 
 def _unfitted_copy(model: Any) -> Any:
-    """The same method unfitted; a model that it went on from knows the withheld classes, so it starts afresh."""
-    twin = clone(model)
-    if "checkpoint" in twin.get_params(deep=False):
-        # The file is the first fit's: another fit must neither read nor replace it.
-        twin.set_params(checkpoint=None)
-    return twin.set_params(init="means") if hasattr(getattr(twin, "init", None), "fit") else twin
+    """Return an unfitted copy. A model given as ``init`` knows the withheld classes, so it is not used."""
+    copy = clone(model)
+    if "checkpoint" in copy.get_params(deep=False):
+        # The file belongs to the first fit: another fit must neither read nor replace it.
+        copy.set_params(checkpoint=None)
+    return copy.set_params(init="means") if hasattr(getattr(copy, "init", None), "fit") else copy
 
 
 def best_threshold(of_known: Array, of_unknown: Array) -> tuple[float, float, float]:
-    """(t, kept, rejected): the t for which the shares of known samples >= t and unknown ones < t add up to most."""
+    """Return (t, kept, rejected) with the largest sum of the shares of known samples >= t and unknown samples < t."""
     values = np.unique(np.concatenate([of_known, of_unknown]))
     kept = 1 - np.searchsorted(np.sort(of_known), values) / len(of_known)
     rejected = np.searchsorted(np.sort(of_unknown), values) / len(of_unknown)
     best = int((kept + rejected).argmax())
-    # Between two samples, so that rounding does not decide about the one that sits on the border.
+    # Between two samples, so that rounding cannot change the decision about either of them.
     threshold = (values[best] + values[best - 1]) / 2 if best else values[best]
     return float(threshold), float(kept[best]), float(rejected[best])
 

@@ -1,4 +1,4 @@
-"""FIT: a data set into a model that is ready to be kept: its answers are class names, and it knows when to reject."""
+"""FIT: fit a model to a data set, with class names as labels and a rejection threshold."""
 
 from __future__ import annotations
 
@@ -28,9 +28,22 @@ def fit_task(
     rejection: bool = True,
     scheduler: str | None = None,
 ) -> Any:
-    """A method fitted to a task, answering in class names; with ``rejection_``, a threshold learned by a second fit.
+    """Fit a method to a task and return the model, which predicts class names.
 
-    ``scheduler``: the address of a Dask cluster to compute on, or "local" for one that is started for this fit.
+    Parameters
+    ----------
+    task : Task
+    method : str, default="hpl"
+        A key of METHODS.
+    params : mapping, optional
+        Parameters that differ from the defaults.
+    seed : int, default=0
+    inductive : bool, default=False
+        Fit on labeled samples only.
+    rejection : bool, default=True
+        Learn a rejection threshold by a second fit and store it in ``rejection_``.
+    scheduler : str, optional
+        The address of a Dask cluster, or "local" to start one for this fit.
     """
     model = make_model(method, params, candidates=task.candidates, seed=seed)
     if inductive and not task.is_inductive:
@@ -57,9 +70,10 @@ def fit_files(
     inductive: bool = False,
     scheduler: str | None = None,
 ) -> Any:
-    """A method fitted to features that stay on the disk (.npy, .zarr, .h5, Parquet), with progress on standard error.
+    """Fit a method to a file of features (.npy, .zarr, .h5, Parquet) that is read in chunks; return the model.
 
-    ``labels`` and ``classes`` are the tables that ``superproto pack`` reads. No threshold for refusing rows is learned.
+    ``labels`` and ``classes`` are tables as for ``superproto pack``. Progress is printed on standard error. No
+    rejection threshold is learned. The other parameters are those of :func:`fit_task`.
     """
     described = read_classes(classes)
     model = make_model(method, params, candidates=candidates, seed=seed)
@@ -74,7 +88,7 @@ def fit_files(
 
 
 def named_labels(task: Task) -> Any:
-    """(N,) class names, None where a label is asked for."""
+    """Return the labels of a task as class names (N,), None for unlabeled samples."""
     labels = np.full(len(task.y), None, dtype=object)
     labels[~task.asked] = np.asarray(task.class_names).astype(str)[task.y[~task.asked]]
     return labels

@@ -1,4 +1,4 @@
-"""MEASURE what each part of the default model contributes: switch it off, and score the same samples again."""
+"""RESEARCH: measure what each part of the default model contributes: switch it off and score the same samples again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEXT_PACKS = ("text/dtd_clip_vitb32.npz", "text/pets_clip_vitb32.npz")
 
 
 class Finding(NamedTuple):
-    """A part off on one data set and setting: the score, and its difference to the whole model's."""
+    """The score without a part on one data set and setting, and its difference from that of the whole model."""
 
     part: str
     task: str
@@ -44,9 +44,10 @@ def measure_parts(
     plan: PartsPlan | None = None,
     settings: Sequence[str] = SETTINGS,
 ) -> list[Record]:
-    """Run what is not recorded in `path` yet, on the data that are in the folder.
+    """Run what is not recorded in `path`, on the data sets in the folder. Return the records.
 
-    With ``folds`` on so many sets of held-out seen classes in place of the test classes: there parts may be chosen.
+    With ``folds``, score that many sets of held-out seen classes instead of the test classes. Parts may be chosen by
+    these scores. The default of ``plan`` is the plan in ``parts.toml``.
     """
     plan = plan or read_parts_plan()
     there = [Path(folder) / name for name in plan.data if (Path(folder) / name).exists()]
@@ -57,17 +58,17 @@ def measure_parts(
 
 
 def run_of(part: ModelPart, task: Task) -> Run:
-    """The default model with this part off."""
+    """Return the run of the default model without a part."""
     return Run(task, "hpl", part.params, constants=_for_labels(part.constants))
 
 
 def _for_labels(constants: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the forecast, which changes no label and takes as long as the fit."""
+    """Switch off the forecast, which changes no label and takes as long as the fit."""
     return {**constants, "forecast": False}
 
 
 def plan_of_constants() -> PartsPlan:
-    """Every hand-set number of the model at half and at twice its value; 0 becomes 1. Text packs are measured too."""
+    """Return a plan with every constant of the model halved and doubled; 0 becomes 1. It includes text data sets."""
     usual = {name: getattr(Constants(), name) for name in numbers()}
     parts = tuple(
         ModelPart(f"{name} = {value:g}", constants={name: value}, switches=f"{name} in {numbers()[name]}")
@@ -85,7 +86,7 @@ def _tasks(files: Iterable[Path], folds: int, settings: Sequence[str] = SETTINGS
 
 
 def findings(records: Iterable[Record], plan: PartsPlan | None = None) -> list[Finding]:
-    """Every part that was measured with today's defaults, beside the whole model on the same draws."""
+    """Return the parts that were measured with the current defaults, compared with the whole model."""
     measured = [r for r in records if (r.kind, r.method) == ("run", "hpl") and r.scores]
     by_run = {(r.task, r.setting, _frozen(r.params, r.constants)): r for r in measured}
     parts = (plan or read_parts_plan()).parts
@@ -119,7 +120,7 @@ def _frozen(params: Mapping[str, Any], constants: Mapping[str, Any]) -> str:
 
 
 def table_of(found: Sequence[Finding]) -> tuple[list[str], list[list[str]]]:
-    """Head and rows: a part off in each, a column for each data set and setting, in points."""
+    """Return the header and the rows of the table: a row for each part, a column for each data set and setting."""
     columns = list(dict.fromkeys((finding.task, finding.setting) for finding in found))
     cells = {(finding.part, finding.task, finding.setting): _text(finding) for finding in found}
     head = ["off", *(f"{task}, {'H' if setting == 'gzsl' else setting}" for task, setting in columns)]
@@ -128,7 +129,7 @@ def table_of(found: Sequence[Finding]) -> tuple[list[str], list[list[str]]]:
 
 
 def held_out_table(found: Sequence[Finding]) -> tuple[list[str], list[list[str]]]:
-    """The same for folds: mean difference over the folds of a data set, and in how many of them the part helped."""
+    """Return the table for folds: mean difference over the folds of a data set, and in how many the part helped."""
     cells: dict[tuple[str, str], list[Finding]] = {}
     for finding in found:
         data = finding.task.rsplit(", fold", 1)[0]

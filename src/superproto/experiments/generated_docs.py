@@ -1,4 +1,4 @@
-"""Numbers in README and docs: written between markers from recorded results, so that none is typed by hand.
+"""RESEARCH: write the numbers in README and docs from recorded results, between markers.
 
 <!-- generated:results -->
 ... replaced ...
@@ -40,14 +40,14 @@ _OPEN = re.compile(r"<!-- generated:([\w-]+) -->")
 _MARKED = re.compile(r"(<!-- generated:([\w-]+) -->\n).*?(<!-- /generated:\2 -->)", re.S)
 _OWN = Text("HPL()", "code")
 _METHODS: dict[str, Content] = {START: "its start", "hpl": _OWN, "kmeans": "K-means", "transclip": "TransCLIP"}
-# How much worse than its start the model may be, on average over the draws, before the table says so.
+# Loss against its start, averaged over the draws, above which the model is reported as worse.
 _TOLERATED_LOSS = 0.01
 Block = Callable[[Plan, Results], str]
 
 
 @dataclass(frozen=True)
 class RecordedResults:
-    """Everything that a generated block may show. What was not measured is empty."""
+    """The results that generated blocks show. Results that were not measured are empty."""
 
     records: Sequence[Record] = ()
     leaderboard: Sequence[Record] = ()
@@ -60,10 +60,10 @@ class RecordedResults:
 def read_results(
     records: Path, leaderboard: Path, speed: Path, *, parts: Path, held_out: Path, robustness: Path
 ) -> RecordedResults:
-    """The results in these files; of a file that does not exist, none.
+    """Read the results in these files. A missing file counts as empty.
 
-    ``records`` of the paper, ``leaderboard`` records, ``speed`` entries, ``parts`` (ablation), ``held_out`` (ablation
-    on held-out seen classes), ``robustness`` findings.
+    The files have records of the paper, the leaderboard, the speed studies, the ablation (``parts``), the ablation on
+    held-out seen classes (``held_out``), and the robustness study.
     """
     found = (read_records(path) if path.exists() else [] for path in (records, leaderboard, parts, held_out))
     of_paper, of_leaderboard, of_parts, of_held_out = found
@@ -73,7 +73,7 @@ def read_results(
 
 
 def results_block(plan: Plan, results: Results) -> str:
-    """ZSL and GZSL on the data at hand, the paper's figures beside them."""
+    """Write the table of ZSL and GZSL accuracies, with the paper's values."""
     head: list[Content] = ["data, features", "start: descriptions alone", "as published", "as published, whitened"]
     head += [_OWN, "GZSL H: as published, whitened", TableCell(("GZSL H: ", _OWN))]
     head.append(TableCell(("iterations: as published / whitened / ", _OWN)))
@@ -95,7 +95,7 @@ def results_block(plan: Plan, results: Results) -> str:
 
 
 def ablation_block(plan: Plan, results: Results) -> str:
-    """Table VI on the data at hand, whitened: accuracy and seconds of each variant."""
+    """Write Table VI for whitened features: accuracy and seconds of each variant."""
     data = [d for d in plan.data if d.name in results.tasks() and d.allows("hpl1")]
     rows = []
     for ablation in plan.ablations:
@@ -113,7 +113,7 @@ def ablation_block(plan: Plan, results: Results) -> str:
 
 
 def digits_block(plan: Plan, results: Results) -> str:
-    """The demo's honest average."""
+    """Write the accuracy of the demo, and its average over all choices of unseen digits."""
     found = results.figure("digits").get("digits")
     if found is None:
         return "Not measured yet: `superproto research paper --figure digits`."
@@ -128,7 +128,7 @@ def digits_block(plan: Plan, results: Results) -> str:
 
 
 def _paper_table(number: int) -> Block:
-    """A table of the page as Markdown: what the paper reports beside what was measured here."""
+    """Return the function that writes a table of the paper as Markdown, with published and measured values."""
 
     def block(plan: Plan, results: Results) -> str:
         if number == 2:
@@ -142,21 +142,21 @@ def _paper_table(number: int) -> Block:
 
 
 def _ablation_document(plan: Plan, results: Results) -> str:
-    """Table VI with its headings, and what it says about the paper's directions."""
+    """Write Table VI with its headings, and the comparison with the paper's conclusions."""
     parts = [f"### {title}\n\n{_in_docs(table)}" for title, table in ablation_tables(plan, results).items()]
     found = direction_tables(plan, results)
     if found is not None:
-        parts += [found.says, _in_docs(found.differing), "The other comparisons", _in_docs(found.others)]
+        parts += [found.summary, _in_docs(found.differing), "The other comparisons", _in_docs(found.others)]
     return "\n\n".join(parts)
 
 
 def _in_docs(table: Table) -> str:
-    """In the docs only the first column of a paper table is aligned left."""
+    """Write a table as Markdown with only the first column left-aligned."""
     return replace(table, text_columns=1).to_markdown()
 
 
 def parts_block(results: RecordedResults) -> str:
-    """Each part of the model off: the change in points, with the paired 95 % interval."""
+    """Write the ablation table: changes in percentage points, with paired 95 % intervals."""
     found = findings(results.parts)
     if not found:
         return "Not measured yet: `superproto research ablation --data DIR`."
@@ -164,7 +164,7 @@ def parts_block(results: RecordedResults) -> str:
 
 
 def held_out_block(results: RecordedResults) -> str:
-    """The same on held-out seen classes, mean over folds."""
+    """Write the ablation table on held-out seen classes, as means over folds."""
     found = findings(results.held_out)
     if not found:
         return "Not measured yet: `superproto research ablation --data DIR --held-out 3`."
@@ -172,20 +172,20 @@ def held_out_block(results: RecordedResults) -> str:
 
 
 def robustness_block(results: RecordedResults) -> str:
-    """Mean accuracy over the draws for every condition, and in which of them the start is better."""
+    """Write the mean accuracy over the draws of every condition, and list those in which the start is better."""
     found = results.robustness
     if not found:
         return "Not measured yet: `superproto research robustness PACK`."
     worse = [f"{f['task']}, {f['condition']}" for f in found if _loss(f) > _TOLERATED_LOSS]
-    said = (
+    summary = (
         f"`HPL()` is worse than its start by more than {100 * _TOLERATED_LOSS:.0f} point in {len(worse)} of "
         f"{len(found)} conditions{': ' + '; '.join(worse) if worse else ''}."
     )
-    return f"{robustness_table(found).to_markdown()}\n\n{said}"
+    return f"{robustness_table(found).to_markdown()}\n\n{summary}"
 
 
 def robustness_table(found: Sequence[Mapping[str, Any]]) -> Table:
-    """A row for each finding: mean ± standard deviation over draws, in percent."""
+    """Return a table with a row for each condition: mean ± standard deviation over draws, in percent."""
     methods = [START, *COMPARED]
     columns = ["data", "condition", "draws", *(_METHODS[name] for name in methods)]
     rows = [
@@ -211,7 +211,7 @@ STUDY_BLOCKS = {"parts": parts_block, "held-out": held_out_block, "robustness": 
 
 
 def render_readme(text: str, results: RecordedResults) -> str:
-    """The text with every generated block made anew."""
+    """Return the text with every generated block replaced by the current results."""
     makers = _makers(results)
     opened = _OPEN.findall(text)
     for name in opened:
@@ -226,9 +226,9 @@ def render_readme(text: str, results: RecordedResults) -> str:
 
 
 def _makers(results: RecordedResults) -> dict[str, Callable[[], str]]:
-    """What makes each block."""
+    """Return the function that writes each block, by name."""
     plan, leaderboard = read_plan(), LeaderboardRecords(results.leaderboard)
-    # A deep method takes minutes: what the leaderboard ran with its defaults is not run again for the paper's tables.
+    # Deep methods take minutes, so the paper's tables reuse the runs of the leaderboard.
     of_paper = Results([*(r for r in results.leaderboard if r.method in DEEP), *results.records])
     makers: dict[str, Callable[[], str]] = {name: partial(make, plan, of_paper) for name, make in BLOCKS.items()}
     makers |= {name: partial(make, results.speed) for name, make in SPEED_BLOCKS.items()}
@@ -238,18 +238,18 @@ def _makers(results: RecordedResults) -> dict[str, Callable[[], str]]:
 
 
 def marked_files(root: Path) -> list[Path]:
-    """README and the docs that have a generated block."""
+    """Return the README and the pages of docs that have a generated block."""
     files = [root / "README.md", *sorted((root / "docs").glob("**/*.md"))]
     return [path for path in files if path.exists() and _OPEN.search(path.read_text(encoding="utf-8"))]
 
 
 def stale(paths: Sequence[Path], results: RecordedResults) -> list[Path]:
-    """The files whose blocks do not say what the results say."""
+    """Return the files whose blocks differ from the results."""
     return list(_changed(paths, results))
 
 
 def refresh(paths: Sequence[Path], results: RecordedResults) -> list[Path]:
-    """Write the blocks of these files anew; returns those that changed."""
+    """Update the blocks of these files. Return the files that changed."""
     changed = _changed(paths, results)
     for path, text in changed.items():
         with write_whole(path, text=True) as handle:
@@ -258,7 +258,7 @@ def refresh(paths: Sequence[Path], results: RecordedResults) -> list[Path]:
 
 
 def _changed(paths: Sequence[Path], results: RecordedResults) -> dict[Path, str]:
-    """The new text of every file whose text changes."""
+    """Return the new text of every file that changes."""
     changed = {}
     for path in paths:
         text = path.read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
-"""PLAN: what the studies run. One reader for the plans of the paper, the leaderboard and the ablation.
+"""RESEARCH: read the plans of the studies: the paper, the leaderboard and the ablation.
 
-The keys of a plan's file are the fields of its class here; whatever a plan names must exist.
+The keys of a plan's file are the fields of its class here. Methods and data sets that a plan names must exist.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ REFERENCE = "as in the reference"
 
 @dataclass(frozen=True)
 class Data:
-    """A data set: `title` heads its column, `find` is its file or folder, `only` the methods that its size allows.
+    """A data set.
 
-    `plain_ablations`: whether Table VI is run with plain features too, beside whitened ones.
+    `title` is the heading of its column, `find` its file or folder, and `only` the methods that its size allows.
+    `plain_ablations` tells whether Table VI is also run with plain features.
     """
 
     title: str
@@ -43,23 +44,24 @@ class Data:
 
     @property
     def name(self) -> str:
-        """What its records call it."""
+        """The name of the data set in records."""
         return Path(self.find).stem
 
     def allows(self, method: str) -> bool:
+        """Tell whether a method is run on this data set."""
         return not self.only or method in self.only
 
 
 @dataclass(frozen=True, kw_only=True)
 class _SeededPlan:
-    """Data sets, and how often a method is run: `seeds` times where its answers depend on the seed (`chance`)."""
+    """Data sets, and the number of seeds: `seeds` for the random methods in `chance`, one for the others."""
 
     data: tuple[Data, ...]
     seeds: int
     chance: tuple[str, ...]
 
     def seeds_of(self, method: str) -> range:
-        """Several where the answers depend on the seed, else one."""
+        """Return the seeds of a method: several if its labels depend on the seed, else one."""
         return range(self.seeds if method in self.chance else 1)
 
 
@@ -68,7 +70,7 @@ class _SeededPlan:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """Table III, IV or V: each method with and without whitening."""
+    """The plan of Table III, IV or V: each method is run with and without whitening."""
 
     number: int
     setting: str
@@ -78,7 +80,7 @@ class PaperTable:
 
 @dataclass(frozen=True)
 class Variant:
-    """One row of Table VI: the paper's name of it, and how it is run here."""
+    """One row of Table VI: its name in the paper, and how it is run here."""
 
     row: str
     method: str
@@ -97,20 +99,21 @@ class Ablation:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure, restricted to some data sets (none named: all)."""
+    """A figure and its data sets; all if none is named."""
 
     name: str
     data: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
     def wants(self, data: Data) -> bool:
+        """Tell whether the figure shows a data set."""
         named = not self.data or data.dataset in self.data or data.find in self.data
         return named and data.find not in self.without
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(_SeededPlan):
-    """All of `paper.toml`. `attributes`: names of attributes, for data sets whose files have none."""
+    """The content of `paper.toml`. `attributes` has names of attributes for data sets whose files have none."""
 
     tables: tuple[PaperTable, ...]
     ablations: tuple[Ablation, ...]
@@ -124,7 +127,7 @@ class Plan(_SeededPlan):
 
 
 def settings_of(method: str) -> list[dict[str, Any]]:
-    """The parameters that a table's method is run with: plain and whitened features; HPL's defaults as they are."""
+    """Return the parameters of the runs of a table's method: plain and whitened features, or HPL's defaults."""
     return [{}] if method == "hpl" else [{"whiten": whiten} for whiten in WHITENED]
 
 
@@ -133,9 +136,9 @@ def settings_of(method: str) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Part:
-    """All methods on one data set with one kind of features; at most `trials` points and `seconds` to tune each.
+    """The runs of all methods on one data set with one kind of features.
 
-    No trials: every method runs with its defaults.
+    Each method is tuned with at most `trials` points and `seconds`. With 0 trials it runs with its defaults.
     """
 
     data: Data
@@ -145,12 +148,13 @@ class Part:
 
     @property
     def whiten(self) -> bool:
+        """Whether the features are whitened."""
         return self.features == "whitened"
 
 
 @dataclass(frozen=True)
 class Skip:
-    """A cell that is left out, and why."""
+    """A combination that is not run, and the reason."""
 
     method: str
     reason: str
@@ -159,15 +163,16 @@ class Skip:
     setting: str = ""
 
     def covers(self, method: str, part: Part, setting: str) -> bool:
+        """Tell whether this combination is skipped."""
         wanted = (self.data or part.data.name, self.features or part.features, self.setting or setting)
         return method == self.method and wanted == (part.data.name, part.features, setting)
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A figure, in percent, that somebody else's code reached, and what repeats its preparation here.
+    """A result of another implementation, in percent, with the preparation that reproduces it here.
 
-    `shrinkage`: of the whitening that the features get before, without roots; None: they stay as they are.
+    `shrinkage` is that of whitening the features first, without square roots; None leaves them unchanged.
     """
 
     data: Data
@@ -179,16 +184,16 @@ class Reference:
 
     @property
     def task(self) -> str:
-        """What its record calls the task."""
-        said = "" if self.shrinkage is None else f", whitened with shrinkage {self.shrinkage:g}"
-        return f"{self.data.name}{said}"
+        """The name of the task in records."""
+        suffix = "" if self.shrinkage is None else f", whitened with shrinkage {self.shrinkage:g}"
+        return f"{self.data.name}{suffix}"
 
 
 @dataclass(frozen=True)
 class MethodCard:
-    """What a method is called and where it is from: the year of its publication is 0 where there is none.
+    """The name, reference and year of a method; the year is 0 if it was not published.
 
-    `published`: figures of its paper. `differs`: why the ones here are others.
+    `published` has results of its paper, and `differs` the reasons why those measured here differ.
     """
 
     method: str
@@ -201,7 +206,7 @@ class MethodCard:
 
 @dataclass(frozen=True, kw_only=True)
 class LeaderboardPlan(_SeededPlan):
-    """All of `leaderboard.toml`. `groups`: the methods by kind. `parts` are in the order in which they are run."""
+    """The content of `leaderboard.toml`. `groups` has the methods by kind. `parts` are run in their order."""
 
     groups: dict[str, tuple[str, ...]]
     cards: tuple[MethodCard, ...] = ()
@@ -214,6 +219,7 @@ class LeaderboardPlan(_SeededPlan):
 
     @property
     def methods(self) -> tuple[str, ...]:
+        """The methods of all groups."""
         return tuple(name for names in self.groups.values() for name in names)
 
     @property
@@ -227,11 +233,11 @@ class LeaderboardPlan(_SeededPlan):
         return [*self.methods, *described, *self.untuned, *self.chance, *(entry.method for entry in self.references)]
 
     def card(self, method: str) -> MethodCard:
-        """The card of a method; its key stands for a name that the plan does not have."""
+        """Return the card of a method. If the plan has none, the key is the name."""
         return next((card for card in self.cards if card.method == method), MethodCard(method, method, ""))
 
     def skipped(self, method: str, part: Part, setting: str) -> str | None:
-        """Why this cell is left out, if it is."""
+        """Return the reason why this combination is not run, or None."""
         return next((skip.reason for skip in self.skips if skip.covers(method, part, setting)), None)
 
 
@@ -240,9 +246,9 @@ class LeaderboardPlan(_SeededPlan):
 
 @dataclass(frozen=True)
 class ModelPart:
-    """A part of HPL() by its name, and what switches it off: constructor parameters, constants of the model.
+    """A part of HPL(), and the parameters and constants of the model that switch it off.
 
-    `switches` says what else these change, and where they change nothing.
+    `switches` describes what else they change, and where they have no effect.
     """
 
     name: str
@@ -256,7 +262,7 @@ WHOLE = ModelPart("(nothing off)", "The whole model.")
 
 @dataclass(frozen=True, kw_only=True)
 class PartsPlan:
-    """All of `parts.toml`: file names of the data, and the parts."""
+    """The content of `parts.toml`: file names of the data, and the parts."""
 
     data: tuple[str, ...]
     parts: tuple[ModelPart, ...]
@@ -270,12 +276,12 @@ _T = TypeVar("_T")
 
 
 def read_plan(path: Path | None = None) -> Plan:
-    """The plan of the paper's tables and figures."""
+    """Read the plan of the paper's tables and figures."""
     return _read(Plan, path or benchmarks_folder() / "paper.toml")
 
 
 def read_leaderboard_plan(path: Path | None = None) -> LeaderboardPlan:
-    """The plan of the leaderboard."""
+    """Read the plan of the leaderboard."""
     path = path or benchmarks_folder() / "leaderboard.toml"
     plan = _read(LeaderboardPlan, path)
     kinds = [part.features for part in plan.parts] + [entry.features for entry in plan.references]
@@ -286,18 +292,18 @@ def read_leaderboard_plan(path: Path | None = None) -> LeaderboardPlan:
 
 
 def read_parts_plan(path: Path | None = None) -> PartsPlan:
-    """The plan of the ablation."""
+    """Read the plan of the ablation."""
     return _read(PartsPlan, path or benchmarks_folder() / "parts.toml")
 
 
 def benchmarks_folder() -> Path:
-    """Where plans and published numbers are, to be read only: in the installed package, or beside the source tree."""
+    """Return the folder of plans and published numbers, in the installed package or beside the source tree."""
     inside = Path(__file__).parents[1] / "benchmarks"
     return inside if inside.is_dir() else Path(__file__).parents[3] / "benchmarks"
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """A TOML file, or an error that says what is wrong with it."""
+    """Read a TOML file; raise if it cannot be read or is invalid."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -319,7 +325,7 @@ def _read(kind: type[_AnyPlan], path: Path) -> _AnyPlan:
 
 
 def _build(kind: type[_T], content: Mapping[str, Any], data: Mapping[str, Data]) -> _T:
-    """An instance of a dataclass from the table of the same keys."""
+    """Construct a dataclass from a table whose keys are its fields."""
     fields = {entry.name: entry for entry in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for name in content:
         if name not in fields:
@@ -333,7 +339,7 @@ def _build(kind: type[_T], content: Mapping[str, Any], data: Mapping[str, Data])
 
 
 def _value(hint: Any, value: Any, data: Mapping[str, Data]) -> Any:
-    """A value as its field has it; a data set that is described elsewhere is named by its file."""
+    """Convert a value to the type of its field. A data set that is described elsewhere is given by its file."""
     if hint is Data and isinstance(value, str):
         if value not in data:
             raise KeyError(f"has no data set '{value}'. {nearest(value, data)}".rstrip("."))

@@ -1,8 +1,7 @@
-"""RECORD: one JSON line for each measurement, with all that is needed to repeat it and to know what it was.
+"""RESEARCH: records, one JSON line for each measurement, with everything needed to identify and repeat it.
 
 Runs of methods, searches for parameters, figures of the paper, conditions of the robustness study and studies of speed
-share one format. A line is appended whole or not at all; a line that cannot be read is reported with its number and
-skipped.
+share one format. Lines are appended atomically. An invalid line is skipped with a warning that has its number.
 """
 
 from __future__ import annotations
@@ -29,17 +28,18 @@ from superproto.files import PathLike, write_whole
 
 KINDS = ("run", "tuning", "calibration", "figure", "robustness", "speed")
 _FAILED = "failed: "
-# What a study of speed measured, as its views take it.
+# The result of a speed study, in the form that its views use.
 Entry = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Record:
-    """A measurement: its task (by name and by sha256 of what decides a score), its method, its scores, its cost.
+    """A measurement: its task, method, scores and time.
 
-    `kind` is one of `KINDS`. `method` is the method of a run, a search or a calibration; of the other kinds it
-    is the name of the figure, the condition or the study. `constants` are those of HPL that differ from the model's.
-    Without `scores` nothing was measured, and `notes` says why.
+    `data` is the SHA-256 of everything a score depends on. `kind` is one of `KINDS`. `method` is the method of a run,
+    a search or a calibration; for the other kinds it is the name of the figure, the condition or the study.
+    `constants` are the constants of HPL that differ from the default. If `scores` is empty, nothing was measured, and
+    `notes` has the reason.
     """
 
     task: str
@@ -61,33 +61,33 @@ class Record:
 
     @property
     def key(self) -> str:
-        """What makes two measurements the same: data, kind and method, parameters, constants, seed."""
+        """A hash of what identifies a measurement: data, kind and method, parameters, constants, seed."""
         method = self.method if self.kind == "run" else f"{self.kind} {self.method}"
-        asked = [self.data, method, self.params, self.seed, *([self.constants] if self.constants else [])]
-        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+        identity = [self.data, method, self.params, self.seed, *([self.constants] if self.constants else [])]
+        return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
     @property
     def failed(self) -> bool:
-        """Whether an error ended it; such a measurement is tried again when its plan is run again."""
+        """Whether the measurement ended in an error. It is repeated when its plan is run again."""
         return not self.scores and any(note.startswith(_FAILED) for note in self.notes)
 
 
 def unmeasured(kind: str, method: str, on: Task | None = None, digest: str = "", **known: Any) -> Record:
-    """The record of a measurement before it is made: what is asked for, without scores."""
-    asked: dict[str, Any] = {"kind": kind, "method": method, "params": {}, "chosen": "defaults", "seed": 0}
+    """Return the record of a measurement before it is made: everything except the scores."""
+    defaults: dict[str, Any] = {"kind": kind, "method": method, "params": {}, "chosen": "defaults", "seed": 0}
     where = {name: "" if on is None else getattr(on, name) for name in ("setting", "protocol", "pool")}
     where |= {"task": "" if on is None else on.name, "data": digest}
     found: dict[str, Any] = {"scores": {}, "seconds": 0.0, "breakdown": {}, "notes": [], "versions": versions()}
-    return Record(**{**asked, **where, **found, **known})
+    return Record(**{**defaults, **where, **found, **known})
 
 
 def failure_note(error: Exception) -> str:
-    """What a record says of an error that ended its measurement."""
+    """Return the note for a record whose measurement ended in an error."""
     return " ".join(f"{_FAILED}{type(error).__name__}: {error}".split())
 
 
 def record_of(evaluation: Evaluation, *, digest: str | None = None) -> Record:
-    """The record of an evaluation; `digest` spares computing the task's again."""
+    """Return the record of an evaluation. `digest` is that of the task, if it is known already."""
     task = evaluation.task
     return unmeasured(
         "run",
@@ -105,18 +105,18 @@ def record_of(evaluation: Evaluation, *, digest: str | None = None) -> Record:
 
 
 def versions() -> dict[str, str]:
-    """What computed the numbers."""
+    """Return the versions of the packages that computed the numbers."""
     packages = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
     return {"superproto": __version__, **packages, "python": platform.python_version()}
 
 
 def append_record(path: PathLike, record: Record) -> None:
-    """Add the record's line in one write, so that lines of several processes never mix."""
+    """Append the record's line in one write, so that lines of several processes never mix."""
     line = _line(record).encode()
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
         try:
-            # A line that was cut off by a crash must not swallow this one.
+            # If a crash left an incomplete line, start a new one.
             start = b"" if _ends_a_line(descriptor) else b"\n"
             written = os.write(descriptor, start + line)
             if written < len(start + line):
@@ -130,13 +130,13 @@ def append_record(path: PathLike, record: Record) -> None:
 
 
 def write_records(path: PathLike, records: Iterable[Record]) -> None:
-    """A file of these records alone, in place of what was there."""
+    """Write a file with these records only; replace an existing file."""
     with write_whole(path, text=True) as handle:
         handle.writelines(map(_line, records))
 
 
 def read_records(path: PathLike) -> list[Record]:
-    """Every record of the file in order; a line that is none is skipped with a warning that names its number."""
+    """Read every record of the file, in order; skip invalid lines with a warning."""
     path = Path(path)
     try:
         lines = path.read_bytes().splitlines()
@@ -149,12 +149,12 @@ def read_records(path: PathLike) -> list[Record]:
         try:
             records.append(_parsed(line))
         except (ValueError, RecursionError) as error:
-            warnings.warn(f"{path}, line {number} is no record ({error}); skipped.", UserWarning, stacklevel=2)
+            warnings.warn(f"{path}, line {number} is not a record ({error}); skipped.", UserWarning, stacklevel=2)
     return records
 
 
 def known_records(path: PathLike | None) -> list[Record]:
-    """The records of a file that may not be there yet."""
+    """Read the records of a file; return an empty list if it does not exist."""
     return read_records(path) if path is not None and Path(path).exists() else []
 
 
@@ -179,7 +179,7 @@ def _parsed(line: bytes) -> Record:
 
 
 def _with_kind(named: dict[str, Any]) -> dict[str, Any]:
-    """Lines of version 0.1 have no kind: the method of a search or a figure begins with it."""
+    """Add the kind to a line of version 0.1, in which the method of a search or a figure begins with it."""
     kind, _, method = str(named["method"]).partition(" ")
     return {**named, "kind": kind, "method": method} if method and kind in KINDS else named
 
@@ -193,7 +193,7 @@ def _ends_a_line(descriptor: int) -> bool:
 
 
 class Score(NamedTuple):
-    """A score over its trials: mean, spread (0 for one trial), half the width of the 95 % interval of one run."""
+    """A score over seeds: mean, standard deviation (0 for one seed), and half the 95 % interval of one run."""
 
     mean: float
     spread: float
@@ -202,9 +202,9 @@ class Score(NamedTuple):
 
 
 class Results:
-    """Records by what was asked: method and parameters on which data, the newest of each seed; and figures.
+    """Look up records by data set, method and parameters, the newest of each seed, and figures.
 
-    A record answers for a method only if all its parameters are the ones asked for.
+    A record is found only if all of its parameters are equal, including defaults.
     """
 
     def __init__(self, records: Iterable[Record]) -> None:
@@ -214,16 +214,16 @@ class Results:
             if record.scores and record.kind == "figure":
                 self._figures[record.method, record.task] = record.scores
             elif record.scores and record.kind == "run" and not record.constants:
-                asked = f"{'none' if record.pool == 'none' else 'pool'} {_fingerprint(record.params)}"
-                key = (record.task, record.setting, record.protocol, record.method, asked)
+                params = f"{'none' if record.pool == 'none' else 'pool'} {_fingerprint(record.params)}"
+                key = (record.task, record.setting, record.protocol, record.method, params)
                 self._runs.setdefault(key, {})[record.seed] = record
 
     def tasks(self) -> set[str]:
-        """The data sets that a record speaks of."""
+        """Return the data sets that have records."""
         return {key[0] for key in self._runs} | {task for _, task in self._figures}
 
     def has(self, task: str, protocol: str) -> bool:
-        """Whether anything was run under this protocol."""
+        """Tell whether there are runs with this protocol."""
         return any(key[0] == task and key[2] == protocol for key in self._runs)
 
     def runs(
@@ -236,7 +236,7 @@ class Results:
         protocol: str = "ps",
         inductive: bool = False,
     ) -> list[Record]:
-        """The records of these runs, one for each seed."""
+        """Return the records of these runs, one for each seed."""
         if method not in METHODS:
             return []
         full = parameters_of(make_model(method, params))
@@ -245,13 +245,13 @@ class Results:
         return [found[seed] for seed in sorted(found)]
 
     def score(self, task: str, method: str, params: Mapping[str, Any] | None = None, **where: Any) -> Score | None:
-        """The headline of the setting (per-class accuracy, or the harmonic mean), or None where nothing was run."""
+        """Return the main score of the setting (per-class accuracy, or the harmonic mean); None without runs."""
         return self.value(HEADLINES[where.get("setting", "zsl")], task, method, params, **where)
 
     def value(
         self, name: str, task: str, method: str, params: Mapping[str, Any] | None = None, **where: Any
     ) -> Score | None:
-        """Any score by its name; "seconds" too."""
+        """Return a score by its name, or "seconds"; None without runs."""
         records = self.runs(task, method, params, **where)
         if not records:
             return None
@@ -261,17 +261,17 @@ class Results:
         return Score(float(values.mean()), spread, len(values), float(np.mean(widths)) if widths else 0.0)
 
     def figure(self, name: str) -> dict[str, dict[str, Any]]:
-        """What was measured for a figure, by data set."""
+        """Return the measurements of a figure by data set."""
         return {task: content for (figure, task), content in self._figures.items() if figure == name}
 
 
 def last_entries(path: PathLike) -> dict[str, Entry]:
-    """The latest entry of each study of speed, by the study's name; empty where there is no file."""
+    """Return the latest entry of each speed study by its name; empty if there is no file."""
     return {record.method: speed_entry(record) for record in known_records(path) if record.kind == "speed"}
 
 
 def speed_entry(record: Record) -> Entry:
-    """A study of speed as its views take it."""
+    """Return the result of a speed study in the form that its views use."""
     return {"study": record.method, **record.scores, "took": record.seconds, "versions": record.versions}
 
 

@@ -1,4 +1,4 @@
-"""SHOW any file of records on a page: every run by task, the best first, and whatever figures were measured."""
+"""RESEARCH: the report of a file of records: every run by task, the best first, and the measured figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from superproto.reporting.table import Table
 
 
 def build_from_records(records: Sequence[Record], name: str) -> Page:
-    """The page; the newest record of each run counts."""
+    """Build the page. Of repeated runs, the newest record counts."""
     newest = list({record.key: record for record in records}.values())
     runs = [record for record in newest if record.kind == "run"]
     by_task: dict[tuple[str, str, str, str], list[Record]] = {}
@@ -40,9 +40,7 @@ def _summarize_task(records: Sequence[Record]) -> dict[str, Any]:
     ranked = sorted(records, key=lambda record: -float(record.scores.get(headline, 0)))
     best = {record.method: float(record.scores.get(headline, 0)) for record in reversed(ranked)}
     order = sorted(best, key=lambda method: -best[method])
-    chart = bar_chart(
-        order, [[best[m] for m in order]], SCORE_TITLES[headline], text=percent, says="Best run by method"
-    )
+    chart = bar_chart(order, [[best[m] for m in order]], SCORE_TITLES[headline], text=percent, alt="Best run by method")
     title = f"{first.task}: {first.setting}, {first.protocol}"
     return {
         "title": title,

@@ -1,7 +1,7 @@
-"""MEASURE robustness to missing classes, class imbalance, small pools of unlabeled samples and noisy attributes.
+"""RESEARCH: measure robustness to missing classes, class imbalance, few unlabeled samples and noisy attributes.
 
-Each condition is drawn several times. The default model, the inductive model that it starts from, K-means and TransCLIP
-answer the same draws, with the same whitening.
+Each condition is drawn several times. The default model, the inductive model (its start), K-means and TransCLIP label
+the same draws, with the same whitening. The pool is the set of unlabeled samples.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ Draw = Callable[[Task, np.random.Generator], Task]
 
 
 class Condition(NamedTuple):
-    """A way to perturb a task, how much, and how often it is drawn.
+    """A perturbation of a task, its level, and the number of draws.
 
-    ``prepare``: whiten once for all draws, by the labeled samples alone, which a small pool hardly changes.
+    With ``prepare``, samples are whitened once for all draws, by the labeled samples only. A small pool hardly changes
+    the whitening.
     """
 
     name: str
@@ -46,7 +47,8 @@ class Condition(NamedTuple):
     def key(self) -> str:
         return f"{self.name}: {self.level}"
 
-    def called(self, word: str) -> bool:
+    def matches(self, word: str) -> bool:
+        """Tell whether a word is the name, the level or the key of the condition."""
         return word in (self.name, self.level, self.key)
 
 
@@ -67,7 +69,7 @@ def _uneven(ratio: float) -> Draw:
 
 
 def _noisy(scale: float) -> Draw:
-    """Errors in the descriptions, in standard deviations of each attribute over the classes."""
+    """Return a perturbation that adds errors to descriptions, in standard deviations of each attribute."""
 
     def perturb(task: Task, rng: np.random.Generator) -> Task:
         A = np.asarray(task.semantics, dtype=np.float64)
@@ -109,7 +111,7 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("samples in the pool", "100", 20, _samples(100), prepare=True),
     Condition("samples in the pool", "10", 200, _samples(10), prepare=True),
     Condition("samples in the pool", "1", 200, _samples(1), prepare=True),
-    # A draw depends on its condition's place in this list, so what is new comes last.
+    # A draw depends on the position of its condition in this list, so append new conditions at the end.
     Condition("classes in the pool", "four fifths", 10, _present(0.8)),
 )
 
@@ -122,64 +124,65 @@ def measure_robustness(
     only: Sequence[str] = (),
     seed: int = 0,
 ) -> Iterator[dict[str, Any]]:
-    """One finding for each condition: accuracies of each method over the draws; what the file has is not run again.
+    """Yield one finding for each condition: the accuracies of each method over the draws.
 
-    `only`: conditions by name, level or key ("attribute noise", "20:1", "samples in the pool: 1"), drawn as among all.
+    Recorded conditions are not run again. `only` restricts the conditions by name, level or key ("attribute noise",
+    "20:1", "samples in the pool: 1"); the draws stay the same.
     """
-    unknown = [word for word in only if not any(condition.called(word) for condition in conditions)]
+    unknown = [word for word in only if not any(condition.matches(word) for condition in conditions)]
     if unknown:
-        raise UserError(f"No condition is called {unknown[0]!r}. There are: {', '.join(c.key for c in conditions)}.")
+        raise UserError(f"There is no condition {unknown[0]!r}. Known: {', '.join(c.key for c in conditions)}.")
     if task.asked.all():
-        raise UserError(f"{task.name} has no labeled sample to start from: robustness compares with that start.")
+        raise UserError(f"{task.name} has no labeled sample, so there is no inductive model to compare with.")
     digest = task.digest()
     jobs = (
         _job(task, digest, condition, number, seed)
         for number, condition in enumerate(conditions)
-        if not only or any(map(condition.called, only))
+        if not only or any(map(condition.matches, only))
     )
     return (finding_of(record) for record, _ in iterate_jobs(jobs, path) if record.scores)
 
 
 def _job(task: Task, digest: str, condition: Condition, number: int, seed: int) -> Job:
-    asked = unmeasured("robustness", condition.key, task, digest, params={"draws": condition.draws}, seed=seed)
-    return Job(asked, partial(_measured, task, condition, number))
+    request = unmeasured("robustness", condition.key, task, digest, params={"draws": condition.draws}, seed=seed)
+    return Job(request, partial(_measured, task, condition, number))
 
 
-def _measured(task: Task, condition: Condition, number: int, asked: Record) -> Record:
-    start, rng = perf_counter(), np.random.default_rng([asked.seed, number])
+def _measured(task: Task, condition: Condition, number: int, request: Record) -> Record:
+    start, rng = perf_counter(), np.random.default_rng([request.seed, number])
     draws = list(_accuracies(task, condition, rng))
     scores = {name: [round(float(draw[name]), 5) for draw in draws] for name in draws[0]}
-    return replace(asked, scores=scores, seconds=perf_counter() - start)
+    return replace(request, scores=scores, seconds=perf_counter() - start)
 
 
 def read_findings(path: PathLike) -> list[dict[str, Any]]:
-    """The findings of a file; none where there is no file."""
+    """Read the findings of a file; return an empty list if it does not exist."""
     return [finding_of(record) for record in known_records(path) if record.kind == "robustness" and record.scores]
 
 
 def finding_of(record: Record) -> dict[str, Any]:
-    """What was found under one condition, as its table takes it: the accuracies of each method over the draws."""
+    """Return the result of one condition for its table: the accuracies of each method over the draws."""
     named = {"task": record.task, "condition": record.method, "seed": record.seed, "draws": record.params["draws"]}
     return {**named, "accuracy": record.scores, "versions": record.versions}
 
 
 def _accuracies(task: Task, condition: Condition, rng: np.random.Generator) -> Iterator[Mapping[str, float]]:
     given = _whitened_by_labels(task) if condition.prepare else task
-    taught: tuple[Array, Array] | None = None
+    trained_on: tuple[Array, Array] | None = None
     for _ in range(condition.draws):
         perturbed = condition.perturb(given, rng)
-        asked = perturbed.asked
-        # What is perturbed is mostly the pool alone, which the start does not see: then one serves all draws.
-        teaching = perturbed.X[~asked], perturbed.semantics
-        if taught is None or not all(map(np.array_equal, taught, teaching)):
-            start, taught = _fitted("hpl", perturbed.inductive(), whiten=not condition.prepare), teaching
-        answers = {START: start.predict(perturbed.X[asked])}
+        unlabeled = perturbed.asked
+        # The inductive model is fitted again only if the labeled samples or the descriptions differ between draws.
+        training = perturbed.X[~unlabeled], perturbed.semantics
+        if trained_on is None or not all(map(np.array_equal, trained_on, training)):
+            start, trained_on = _fitted("hpl", perturbed.inductive(), whiten=not condition.prepare), training
+        answers = {START: start.predict(perturbed.X[unlabeled])}
         ready = perturbed if condition.prepare else whiten(perturbed).task
         for method in COMPARED:
-            answers[method] = _fitted(method, ready, whiten=False).transduction_[asked]
-        # Pools of a few samples hold few classes: there each sample counts alike.
-        small = asked.sum() < 20 * len(perturbed.unseen_classes)
-        truth = perturbed.truth[asked]
+            answers[method] = _fitted(method, ready, whiten=False).transduction_[unlabeled]
+        # Small pools have few samples per class, so the accuracy is the mean over samples.
+        small = unlabeled.sum() < 20 * len(perturbed.unseen_classes)
+        truth = perturbed.truth[unlabeled]
         yield {
             name: float(np.mean(truth == found)) if small else per_class_accuracy(truth, found)
             for name, found in answers.items()

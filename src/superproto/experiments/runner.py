@@ -1,7 +1,7 @@
-"""RUN a plan: measure what is not recorded yet, and keep each record before the next measurement starts.
+"""RESEARCH: run the jobs of a plan, and append each record before the next job starts.
 
-Every study hands the runner its jobs. A job that is recorded is not done again, so that an interrupted plan goes on
-where it stopped; an error ends its own job, is recorded and reported, and the rest goes on.
+Recorded jobs are not run again, so an interrupted plan resumes. An error ends its own job only; it is recorded and
+reported as a warning.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from superproto.files import PathLike, check_writable
 from superproto.metrics import generalized_scores, predict_with_bias
 from superproto.samples.progress import time_left
 
-# The entry of a GZSL run's scores with those of calibrated stacking.
+# Key of the scores of calibrated stacking among the scores of a GZSL run.
 CALIBRATED = "calibrated"
 
 OnRecord = Callable[[Record, bool], None]
@@ -42,21 +42,24 @@ Step = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Job:
-    """One measurement: its record without scores, and the function that completes it.
+    """One measurement: its record without scores (`request`), and the function that completes it.
 
-    A recorded measurement that lacks a score of `needs` is made again.
+    A recorded measurement without the scores in `needs` is repeated.
     """
 
-    asked: Record
+    request: Record
     measure: Callable[[Record], Record]
     needs: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
-        return self.asked.key
+        return self.request.key
 
     def answered_by(self, record: Record | None) -> bool:
-        """Whether a known record spares the measurement; one without any score says why there is none."""
+        """Tell whether a known record makes the measurement unnecessary.
+
+        A record without any scores has the reason in its notes and is not repeated.
+        """
         return record is not None and (not record.scores or all(name in record.scores for name in self.needs))
 
 
@@ -68,10 +71,10 @@ def run_jobs(
     again: bool = False,
     processes: int = 1,
 ) -> list[Record]:
-    """The record of every job; in the order of the jobs, if one process does them.
+    """Run jobs and return their records, in the order of the jobs if there is one process.
 
-    `path` has the records that are known and gets the new ones; None: nothing is kept. `again` does recorded jobs too.
-    `on_record(record, reused)` hears of each.
+    `path` is the file of known records, to which new ones are appended; with None nothing is stored. `again` repeats
+    recorded jobs. `on_record(record, reused)` is called for each record.
     """
     found = []
     for record, reused in iterate_jobs(jobs, path, again=again, processes=processes):
@@ -84,7 +87,7 @@ def run_jobs(
 def iterate_jobs(
     jobs: Iterable[Job], path: PathLike | None, *, again: bool = False, processes: int = 1
 ) -> Iterator[tuple[Record, bool]]:
-    """Each record as soon as it is there, and whether it was known; the jobs may be made one after the other."""
+    """Yield each record as soon as it is available, and whether it was known. `jobs` may be a generator."""
     if path is not None:
         check_writable(path)
     known = {record.key: record for record in ([] if again else known_records(path)) if not record.failed}
@@ -101,7 +104,7 @@ def iterate_jobs(
 
 
 def _side_by_side(jobs: list[Job], path: PathLike | None, processes: int) -> Iterator[Record]:
-    """The jobs by several processes with a share of the threads each; records as they are done."""
+    """Run jobs in several processes, each with a share of the threads; yield records in the order of completion."""
     if not jobs:
         return
     from joblib import Parallel, cpu_count, delayed, parallel_config
@@ -113,17 +116,17 @@ def _side_by_side(jobs: list[Job], path: PathLike | None, processes: int) -> Ite
 
 
 def _done(job: Job, path: PathLike | None) -> Record:
-    """Measure, and append the record; what takes too long or ends in an error is recorded without scores."""
+    """Measure and append the record. A job that takes too long or raises an error is recorded without scores."""
     start = perf_counter()
     try:
         with warnings.catch_warnings():
-            # What a fit warns of is in its record's notes.
+            # Warnings of a fit are in the notes of its record.
             warnings.simplefilter("ignore")
-            record = job.measure(job.asked)
+            record = job.measure(job.request)
     except TimeUp as over:
-        record = replace(job.asked, seconds=perf_counter() - start, notes=[str(over)])
+        record = replace(job.request, seconds=perf_counter() - start, notes=[str(over)])
     except Exception as error:
-        record = replace(job.asked, seconds=perf_counter() - start, notes=[failure_note(error)])
+        record = replace(job.request, seconds=perf_counter() - start, notes=[failure_note(error)])
     if path is not None:
         append_record(path, record)
     return record
@@ -131,7 +134,7 @@ def _done(job: Job, path: PathLike | None) -> Record:
 
 def _reported(record: Record) -> Record:
     if record.failed:
-        message = f"{title_of_record(record)} {record.notes[0]}. The rest of the plan goes on."
+        message = f"{title_of_record(record)} {record.notes[0]}. The rest of the plan continues."
         warnings.warn(message, UserWarning, stacklevel=2)
     return record
 
@@ -141,11 +144,18 @@ def _reported(record: Record) -> Record:
 
 @dataclass(frozen=True)
 class Run:
-    """A method with its parameters on a task. `chosen` says how the parameters were chosen.
+    """A method with its parameters on a task.
 
-    `constants`: of HPL, where they are not those of the model. `share_whitening`, for parameters with ``whiten=True``:
-    take the samples that are whitened once for all methods. `seen_bias`, for GZSL: also score the answers of calibrated
-    stacking with this bias; a record of seed 0 without them does not count.
+    Attributes
+    ----------
+    chosen : str or None
+        How the parameters were chosen.
+    share_whitening : bool
+        With ``whiten=True`` in the parameters, use samples that are whitened once for all methods.
+    constants : mapping
+        Constants of HPL that differ from the default.
+    seen_bias : float or None
+        In GZSL, also score calibrated stacking with this bias. A record of seed 0 without these scores is repeated.
     """
 
     task: Task | PreparedTask
@@ -158,9 +168,12 @@ class Run:
     seen_bias: float | None = None
 
     def job(self, limit: float | None = None, keep_right: bool = False) -> Job:
-        """`limit`: seconds that it may take; `keep_right`: record which answers were right, to compare in pairs."""
+        """Return the job of this run.
+
+        `limit` is the maximum of its seconds. `keep_right` records which labels are correct, for paired comparisons.
+        """
         given = self.task if isinstance(self.task, PreparedTask) else PreparedTask.of(self.task)
-        asked = unmeasured(
+        request = unmeasured(
             "run",
             self.method,
             given.task,
@@ -172,7 +185,7 @@ class Run:
         )
         ready = given.whitened if self.share_whitening else None
         needs = (CALIBRATED,) if self.seen_bias is not None and self.seed == 0 else ()
-        return Job(asked, partial(_evaluated, given, self.params, ready, limit, keep_right, self.seen_bias), needs)
+        return Job(request, partial(_evaluated, given, self.params, ready, limit, keep_right, self.seen_bias), needs)
 
 
 def _evaluated(
@@ -182,15 +195,17 @@ def _evaluated(
     limit: float | None,
     keep_right: bool,
     seen_bias: float | None,
-    asked: Record,
+    request: Record,
 ) -> Record:
-    """The record that was asked for, with its scores; whitening that methods share does not count for the limit."""
+    """Return the record with its scores. Shared whitening does not count towards the limit."""
     ready = None if whitened is None else whitened()
     task, params = (given.task, params) if ready is None else (ready.task, {**params, "whiten": False})
     cpu = process_time()
     with limited(limit):
-        found = evaluate(task, asked.method, params, seed=asked.seed, chosen=asked.chosen, constants=asked.constants)
-    # On a shared machine two methods' seconds compare badly; what they computed compares well.
+        found = evaluate(
+            task, request.method, params, seed=request.seed, chosen=request.chosen, constants=request.constants
+        )
+    # CPU seconds are more comparable than wall-clock seconds on a shared machine.
     scores = {**found.scores, "cpu_seconds": process_time() - cpu}
     if keep_right:
         scores["right"] = bootstrap.pack_correctness(task, found.answers)
@@ -198,7 +213,7 @@ def _evaluated(
         scores[CALIBRATED] = calibrated_scores(found, seen_bias)
     waited = {} if ready is None else {"whiten": ready.seconds}
     return replace(
-        asked,
+        request,
         scores=scores,
         seconds=found.seconds + sum(waited.values()),
         breakdown={**waited, **found.breakdown},
@@ -207,7 +222,7 @@ def _evaluated(
 
 
 def calibrated_scores(found: Evaluation, seen_bias: float) -> dict[str, float]:
-    """U, S and H of calibrated stacking: the bias is subtracted from the scores of the seen classes."""
+    """Return U, S and H of calibrated stacking: the bias is subtracted from the scores of the seen classes."""
     task, known = found.task, found.task.expected >= 0
     answers = predict_with_bias(found.class_scores[known], task.seen_classes, seen_bias)
     scores = generalized_scores(task.expected[known], answers, task.seen_classes)
@@ -223,10 +238,10 @@ def run_methods(
     limit: float | None = None,
     keep_right: bool = False,
 ) -> list[Record]:
-    """The record of every run of the plan, in its order.
+    """Run the plan and return the record of every run, in its order.
 
-    A run counts as recorded when the file has its data, method, parameters (defaults included) and seed. A run of more
-    than `limit` seconds is recorded as such, without scores.
+    A run is recorded if the file has a record with its data, method, parameters (including defaults) and seed. A run of
+    more than `limit` seconds is recorded without scores.
     """
     prepared: dict[Task, PreparedTask] = {}
 
@@ -244,7 +259,7 @@ def run_methods(
 
 
 class Progress:
-    """Says of each new record what it is, how far the plan is, and how long the rest may take."""
+    """Report each new record, how much of the plan is done, and the estimated time of the rest."""
 
     def __init__(self, total: int, step: Step) -> None:
         self.total, self.step = total, step
@@ -265,7 +280,7 @@ class Progress:
 
 
 def title_of_record(record: Record) -> str:
-    """What was measured, for a line of progress."""
+    """Return the title of a measurement for a line of progress."""
     if record.kind != "run":
         return f"{record.task}: {record.kind} {record.method}".removeprefix(": ")
     features = "raw" if record.params.get("whiten") is False else "whitened"
@@ -277,14 +292,14 @@ def title_of_record(record: Record) -> str:
 
 
 class TimeUp(Exception):
-    """A block ran longer than it may."""
+    """Raised when a block exceeds its time limit."""
 
 
 @contextmanager
 def limited(seconds: float | None) -> Iterator[None]:
-    """Raise `TimeUp` in a block that runs longer, as soon as Python has the word again; None: no limit.
+    """Raise `TimeUp` in a block that runs longer, as soon as Python code runs again; None means no limit.
 
-    It takes the alarm clock of Unix, which rings in the main thread alone; elsewhere the block runs to its end.
+    It uses SIGALRM of Unix in the main thread. On other systems and in other threads there is no limit.
     """
     if seconds is None or not hasattr(signal, "setitimer") or threading.current_thread() != threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""PREPARE the tasks of a data set once for all measurements: read, identified, whitened, cut into folds."""
+"""RESEARCH: prepare the tasks of a data set once for all measurements: read, hashed, whitened, divided into folds."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from superproto.samples.chunks import Array, rows_of
 from superproto.samples.timing import measured
 from superproto.samples.whitening import apply_metric
 
-# The ZSL and the GZSL task of a method are run one after the other.
+# Whitened tasks in memory: the ZSL and the GZSL task, which a method runs one after the other.
 _MOST_WHITENED = 2
 
 
 @dataclass(frozen=True)
 class Whitened:
-    """A task whose samples are whitened already, and the seconds that this took."""
+    """A task with whitened samples, and the seconds that whitening took."""
 
     task: Task
     seconds: float
 
 
 def whiten(task: Task) -> Whitened:
-    """Whiten a task once for all methods, as each does with ``whiten=True``: the metric is that of the simplest."""
+    """Whiten a task once for all methods, as each method does with ``whiten=True``."""
     with measured() as seconds:
         metric = make_model("prototypes", {"whiten": True}).fit(task.X, task.y, semantics=task.semantics).metric_
 
@@ -44,7 +44,7 @@ def whiten(task: Task) -> Whitened:
 
 
 class PreparedTask:
-    """A task, read when first asked for, and its digest; `whitened` makes its whitened copy."""
+    """A task that is read when it is first used, and its digest; `whitened()` returns its whitened copy."""
 
     def __init__(self, read: Callable[[], Task], whitened: Callable[[], Whitened] | None = None) -> None:
         self._read = read
@@ -52,7 +52,7 @@ class PreparedTask:
 
     @classmethod
     def of(cls, task: Task) -> PreparedTask:
-        """A task that is in memory already."""
+        """Return a prepared task from a task in memory."""
         return cls(lambda: task)
 
     @cached_property
@@ -61,12 +61,12 @@ class PreparedTask:
 
     @cached_property
     def digest(self) -> str:
-        """What identifies the task in records."""
+        """The hash that identifies the task in records."""
         return self.task.digest()
 
 
 class TaskCache:
-    """One data set from a folder, read once; its tasks, each made once."""
+    """The tasks of one data set in a folder. The data set is read once, and each task is made once."""
 
     def __init__(self, data: Data, folder: Path) -> None:
         self.data = data
@@ -79,38 +79,41 @@ class TaskCache:
         self._generalized: dict[bool, Task] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process reads the data set itself, once for all the work that it is given."""
+        """Pickle only the place of the data set: a worker process reads it once for all of its jobs."""
         return _cache_of_process, (self.data, self.folder)
 
     @property
-    def at_hand(self) -> bool:
+    def exists(self) -> bool:
+        """Whether the data set is in the folder."""
         return self.path.exists()
 
     def size(self) -> int:
-        """Bytes of its file, or of the files in its folder."""
+        """Return the bytes of its file, or of the files in its folder."""
         files = self.path.iterdir() if self.path.is_dir() else [self.path]
         return sum(file.stat().st_size for file in files)
 
     def prepared(self, setting: str = "zsl", protocol: str = "ps") -> PreparedTask:
+        """Return the prepared task of a setting and protocol."""
         key = (setting, protocol)
         if key not in self._prepared:
             self._prepared[key] = PreparedTask(lambda: self._read(*key), lambda: self.whitened(*key))
         return self._prepared[key]
 
     def task(self, setting: str = "zsl", protocol: str = "ps") -> Task:
-        """The task of a setting and protocol; an error where the data set has no such split."""
+        """Return the task of a setting and protocol; raise if the data set has no such split."""
         return self.prepared(setting, protocol).task
 
     def digest(self, setting: str = "zsl", protocol: str = "ps") -> str:
+        """Return the digest of the task of a setting and protocol."""
         return self.prepared(setting, protocol).digest
 
     def digests(self) -> set[str]:
-        """Those of every task that was made, and of the main one."""
+        """Return the digests of every task that was made, and of the ZSL task."""
         made = {key for key, prepared in self._prepared.items() if "task" in vars(prepared)}
         return {self.digest(*key) for key in {*made, ("zsl", "ps")}}
 
     def whitened(self, setting: str, protocol: str) -> Whitened:
-        """The task with its samples whitened, once for all methods; only the last ones are kept."""
+        """Return the task with whitened samples; only the last two tasks are kept."""
         key = (setting, protocol)
         if key not in self._whitened:
             recent = list(self._whitened.items())[1 - _MOST_WHITENED :]
@@ -119,7 +122,7 @@ class TaskCache:
         return self._whitened[key]
 
     def folds(self, number: int, whitened: bool) -> list[Task]:
-        """Validation tasks of the ZSL task, each whitened by its own labeled samples: its hidden classes have none."""
+        """Return validation tasks of the ZSL task, each whitened by its own labeled samples."""
         key = (number, whitened)
         if key not in self._folds:
             folds = self.task("zsl").folds(number)
@@ -127,14 +130,14 @@ class TaskCache:
         return self._folds[key]
 
     def generalized_fold(self, whitened: bool) -> Task:
-        """A GZSL validation task: hidden seen classes, and a fifth of the labeled samples of the others."""
+        """Return a GZSL validation task: held-out seen classes, and a fifth of the labeled samples of the others."""
         if whitened not in self._generalized:
             (fold,) = self.task("gzsl").folds(1)
             self._generalized = {whitened: whiten(fold).task if whitened else fold}
         return self._generalized[whitened]
 
     def has(self, protocol: str) -> bool:
-        """Whether the data set has this split: the standard one is often missing."""
+        """Tell whether the data set has this split; the standard split is often missing."""
         try:
             self.task("zsl", protocol)
         except UserError:
@@ -151,5 +154,5 @@ class TaskCache:
 
 @lru_cache(maxsize=1)
 def _cache_of_process(data: Data, folder: Path) -> TaskCache:
-    """A process keeps the data set that it works on: jobs come data set by data set."""
+    """Return the cache of a worker process, which keeps the last data set, because jobs are ordered by data set."""
     return TaskCache(data, folder)

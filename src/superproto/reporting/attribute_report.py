@@ -1,4 +1,4 @@
-"""SHOW which attributes can be seen in the features: a table, or a page with bars."""
+"""SHOW: report the visibility of attributes, as a table or as a page with a bar chart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from superproto.reporting.table import Content, Table
 
 
 def write_report(path: str | os.PathLike[str], report: Report) -> None:
-    """The whole table as .csv, or with bars and the suggestion as an offline .html page."""
+    """Write the table as .csv, or an .html page with a bar chart and a suggestion."""
     if Path(path).suffix.lower() == ".html":
         build_attribute_page(report).write(path)
         return
@@ -25,12 +25,12 @@ def write_report(path: str | os.PathLike[str], report: Report) -> None:
 
 
 def build_attribute_page(report: Report) -> Page:
-    """The page: what to do, and how well each attribute can be told from the features."""
+    """Build the page: a suggestion, and how well features of held-out classes predict each attribute."""
     rows = [[a.name, f"{a.auc:.3f}", f"{a.correlation:+.3f}"] for a in report.attributes]
     chart = bar_chart(
         [a.name for a in report.attributes], [np.array([a.auc for a in report.attributes])], "area under the curve",
         limits=(0.0, 1.0), reference=0.5,
-        says="How well each attribute can be told from the features, on classes that it was not trained on.",
+        alt="How well features of held-out classes predict each attribute.",
     )  # fmt: skip
     content = {
         "task": report.task,

@@ -1,7 +1,7 @@
-"""The demo: label digits that nobody labeled, and show how, and how well that goes on average.
+"""SHOW: the demo, which labels digits that have no labeled example and measures the average accuracy.
 
-Three digits are known by their description only. HPL sees them unlabeled (transductive); beside it stands the same
-model that learned from the labeled digits alone (inductive). One choice of three proves little, so all 120 are tried.
+Three digits have a description but no labels. HPL is fitted with their unlabeled samples (transductive) and, for
+comparison, without them (inductive). A single choice of three digits is not representative, so all 120 are measured.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PER_LINE = 20
 
 @dataclass(frozen=True)
 class Attempt:
-    """One model: its labels for the pool in order; prototypes, objective and labels changed after each iteration."""
+    """One fit: the labels of the unlabeled samples, and prototypes, objective and label changes by iteration."""
 
     model: HPL
     labels: Array
@@ -52,7 +52,7 @@ class Attempt:
 
 
 class Choice(NamedTuple):
-    """Which digits were hidden, and the per-class accuracy on them without and with the pool."""
+    """One choice of unseen digits, and the per-class accuracy on them without and with the unlabeled samples."""
 
     unseen: tuple[int, ...]
     inductive: float
@@ -61,7 +61,7 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True)
 class Demo:
-    """What the report shows."""
+    """The content of the report: the task, both fits, and the accuracies of all choices of digits."""
 
     task: Task
     inductive: Attempt
@@ -69,16 +69,16 @@ class Demo:
     choices: tuple[Choice, ...]
 
     def accuracy(self, attempt: Attempt) -> float:
-        """Per-class accuracy on the unseen digits."""
+        """Return the per-class accuracy on the unseen digits."""
         return per_class_accuracy(self.task.expected, attempt.labels)
 
 
 def run_demo(
     unseen: Sequence[int] = UNSEEN, *, every: bool = True, jobs: int = 1, tick: Callable[[int], None] | None = None
 ) -> Demo:
-    """Fit both ways on one choice of unseen digits, then (`every`) on all choices of as many, in `jobs` processes.
+    """Fit both models on one choice of unseen digits and, with `every`, on all choices of the same number of digits.
 
-    `tick(n)` hears of every n choices done.
+    The fits use `jobs` processes. `tick(n)` is called when n more choices are done.
     """
     task = digits(unseen)
     inductive, transductive = attempt(task.inductive()), attempt(task)
@@ -100,48 +100,48 @@ def attempt(task: Task) -> Attempt:
 
 
 def answers(model: HPL, task: Task) -> Array:
-    """Fit, then the labels of the pool followed by those of the later samples."""
+    """Fit the model; return the labels of the unlabeled samples of the fit, then those of the later samples."""
     model.fit(task.X, task.y, semantics=task.semantics)
     labels = model.transduction_[task.asked]
     return np.concatenate([labels, model.predict(task.later)]) if len(task.later) else labels
 
 
 def every_choice(task: Task, jobs: int = 1, tick: Callable[[int], None] | None = None) -> list[Choice]:
-    """Both accuracies for every choice of as many unseen digits as the task has; the samples are read once."""
+    """Measure both accuracies for every choice of as many unseen digits as the task has."""
     choices = list(combinations(range(10), len(task.unseen_classes)))
     return map_in_processes(partial(try_choice, task), choices, jobs, tick)
 
 
 def try_choice(task: Task, unseen: tuple[int, ...]) -> Choice:
-    """The digits with these hidden, labeled without and with the pool."""
+    """Measure both accuracies for one choice of unseen digits."""
     hidden = replace(task, y=np.where(np.isin(task.truth, unseen), -1, task.truth))
     with warnings.catch_warnings(), threadpool_limits(1):
-        # A choice that goes wrong shows in its accuracy; a warning for each of 120 would only hide the result.
+        # A failure shows in the accuracy; warnings of 120 fits would hide the result.
         warnings.simplefilter("ignore", UserWarning)
         scores = [per_class_accuracy(t.expected, answers(HPL(), t)) for t in (hidden.inductive(), hidden)]
     return Choice(unseen, *scores)
 
 
 def pixels_of(attempt: Attempt, samples: Array, prototypes: Array) -> Array:
-    """(n, 64) what prototypes look like: the affine map that best turns prepared samples back into their pixels.
+    """Return the pixels (n, 64) of prototypes, by the affine map that best reconstructs pixels from whitened samples.
 
-    Prototypes live in the whitened space, where a sample has lost its length; so this is a least-squares inverse.
+    Whitened samples have length 1, so whitening has no exact inverse, and least squares are used.
     """
     prepared = apply_metric(attempt.model.metric_, np.asarray(samples, dtype=np.float64))
     with_one = np.column_stack([prepared, np.ones(len(prepared))])
     back = np.linalg.lstsq(with_one, samples, rcond=None)[0]
-    # A prototype averages many samples and is stretched to length 1; back to the length that an average has.
+    # Scale the prototypes to length 1, as the samples are.
     lengths = np.linalg.norm(prototypes, axis=1, keepdims=True)
     return np.asarray(np.column_stack([prototypes / np.maximum(lengths, 1e-12), np.ones(len(prototypes))]) @ back)
 
 
 def build_demo_page(demo: Demo) -> Page:
-    """The page; `demo` holds every number on it."""
+    """Build the page of a demo."""
     return Page("digits_demo.html", summarize_demo(demo))
 
 
 def summarize_demo(demo: Demo) -> dict[str, Any]:
-    """Numbers, tables and charts of the page by name; "choices" is None where only one choice was tried."""
+    """Return the numbers, tables and charts of the page by name; "choices" is None if only one choice was tried."""
     pool_truth = demo.task.truth[demo.task.asked]
     return {
         "unseen": _listed(demo.task.unseen_classes),
@@ -150,7 +150,7 @@ def summarize_demo(demo: Demo) -> dict[str, Any]:
         "transductive": demo.accuracy(demo.transductive),
         "descriptions": _descriptions(demo),
         "prototypes": prototypes_picture(demo),
-        "settling": _settling(demo.transductive),
+        "convergence": _convergence(demo.transductive),
         "confusions": _confusions(demo),
         "n_pictures": len(pool_truth),
         "n_wrong": int((demo.transductive.labels != pool_truth).sum()),
@@ -161,7 +161,7 @@ def summarize_demo(demo: Demo) -> dict[str, Any]:
 
 
 def prototypes_picture(demo: Demo) -> Markup:
-    """Prototypes of each unseen digit: predicted, after iterations, mean of the labeled pictures, true mean."""
+    """Draw the prototypes of each unseen digit: predicted, after iterations, mean of labeled pictures, true mean."""
     task, unseen = demo.task, demo.task.unseen_classes
     samples, shown = np.asarray(task.X), _shown_iterations(demo.transductive)
     steps = [_drawn(demo.inductive, samples, demo.inductive.prototypes[-1][unseen])]
@@ -174,7 +174,7 @@ def prototypes_picture(demo: Demo) -> Markup:
         [Picture(step[number], hover=f"{digit}, {column}") for step, column in zip(steps, columns)]
         for number, digit in enumerate(unseen)
     ]
-    return picture_grid(rows, [str(digit) for digit in unseen], columns, size=72, says="Prototypes by iteration")
+    return picture_grid(rows, [str(digit) for digit in unseen], columns, size=72, alt="Prototypes by iteration")
 
 
 def _descriptions(demo: Demo) -> Markup:
@@ -183,50 +183,50 @@ def _descriptions(demo: Demo) -> Markup:
         np.asarray(demo.task.semantics),
         [f"{digit} unseen" if digit in unseen else str(digit) for digit in range(10)],
         traits,
-        says="Which digit has which trait", cell=22, numbers=False, slanted=True,
+        alt="Which digit has which trait", cell=22, numbers=False, slanted=True,
         tints=[1 if digit in unseen else 0 for digit in range(10)],
         hover=lambda i, j: f"{i}: {'has' if demo.task.semantics[i, j] else 'no'} {traits[j]}",
     )  # fmt: skip
 
 
 def _shown_iterations(attempt: Attempt) -> list[int]:
-    """The iterations that changed a label, at most eight, and the last."""
+    """Return the first eight iterations that changed a label, and the last iteration."""
     last = len(attempt.prototypes) - 1
     return sorted({*[i for i in range(last) if attempt.labels_changed[i]][:8], last})
 
 
-def _settling(attempt: Attempt) -> dict[str, Any]:
-    """The objective and the changed labels, by iteration."""
+def _convergence(attempt: Attempt) -> dict[str, Any]:
+    """Draw the objective and the number of changed labels by iteration."""
     iterations = list(range(1, len(attempt.labels_changed) + 1))
     objective = Series("objective", iterations, attempt.objective)
     changed = Series("labels changed", iterations, attempt.labels_changed)
     return {
-        "objective": line_chart([objective], "iteration", "objective", says="The objective by iteration"),
+        "objective": line_chart([objective], "iteration", "objective", alt="The objective by iteration"),
         "changed": line_chart(
             [changed],
             "iteration",
             "labels changed (pictures)",
-            says="Labels changed in each iteration",
+            alt="Labels changed in each iteration",
             y_limits=(0, None),
         ),
     }
 
 
 def _confusions(demo: Demo) -> list[tuple[Markup, str]]:
-    """A confusion matrix of each model with its caption."""
+    """Draw the confusion matrix of each model, with its caption."""
     names = [str(digit) for digit in demo.task.unseen_classes]
     drawn = []
     for title, one in (("Inductive", demo.inductive), ("Transductive", demo.transductive)):
         _, counts = confusion(demo.task.expected, one.labels, demo.task.unseen_classes)
         chart = heat_map(
-            counts, names, names, says=f"{title} confusion", row_title="digit", column_title="label", cell=64
+            counts, names, names, alt=f"{title} confusion", row_title="digit", column_title="label", cell=64
         )
         drawn.append((chart, f"{title}: {percent(demo.accuracy(one))} per-class accuracy."))
     return drawn
 
 
 def _labeled(demo: Demo, digit: int) -> dict[str, Any]:
-    """The pictures that got this label: the wrong ones first, then the most uncertain."""
+    """Draw the pictures with this label: the wrong ones first, then the most uncertain."""
     task, labels = demo.task, demo.transductive.labels
     pool, truth = task.X[task.asked], task.truth[task.asked]
     confidence = demo.transductive.model.label_distributions_[task.asked].max(axis=1)
@@ -247,11 +247,11 @@ def _labeled(demo: Demo, digit: int) -> dict[str, Any]:
 
 def _lines_of(pictures: list[Picture], name: str) -> Markup:
     rows = [pictures[i : i + _PER_LINE] for i in range(0, len(pictures), _PER_LINE)]
-    return picture_grid(rows, [name] + [""] * (len(rows) - 1), size=42, says=f"Pictures labeled {name}")
+    return picture_grid(rows, [name] + [""] * (len(rows) - 1), size=42, alt=f"Pictures labeled {name}")
 
 
 def _choices(demo: Demo) -> dict[str, Any]:
-    """Every choice of unseen digits: averages, a chart, the worst and the best."""
+    """Return averages over all choices of unseen digits, a chart, and the worst and the best choices."""
     before = np.array([choice.inductive for choice in demo.choices])
     after = np.array([choice.transductive for choice in demo.choices])
     own = tuple(int(digit) for digit in demo.task.unseen_classes)
@@ -261,7 +261,7 @@ def _choices(demo: Demo) -> dict[str, Any]:
         hovers=[f"{_listed(c.unseen)}: {percent(c.inductive)} → {percent(c.transductive)}" for c in demo.choices],
         labels=("inductive accuracy", "transductive accuracy"), limits=((0, 1), (0, 1)), diagonal=True, text=percent,
         size=4.5, width=520, height=440,
-        says="Accuracy with and without the pool for every choice of unseen digits",
+        alt="Accuracy with and without the pool for every choice of unseen digits",
     )  # fmt: skip
     ranked = sorted(demo.choices, key=lambda choice: choice.transductive)
     return {

@@ -1,6 +1,6 @@
-"""SHOW a fitted model: classes, confusions, reliability, seen against unseen, super-prototypes, the tree of classes.
+"""SHOW: figures about a model: class accuracies, confusions, reliability, super-prototypes, the tree of classes.
 
-A function takes what was measured, by data set, and returns charts and tables by name for templates/figures.html.
+Each function takes measurements by data set, and returns charts and tables by name for templates/figures.html.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from superproto.reporting.charts.trees import dendrogram
 from superproto.reporting.table import Content, Table, TableCell, Text
 
 Measured = Mapping[str, Mapping[str, Any]]
-# The reliability of a bin with fewer samples is not shown.
+# A bin with fewer samples is not shown in the reliability diagram.
 MIN_BIN_SAMPLES = 10
-# A tree with more classes is folded.
+# A tree with more classes is folded when the page opens.
 MAX_OPEN_TREE = 60
 
 
 def draw_portrait(found: Measured) -> dict[str, Any]:
-    """Charts beyond the paper: seen against unseen, reliability, and the classes of each data set."""
+    """Draw charts beyond the paper: seen-unseen curve, reliability, and the class accuracies of each data set."""
     return {
         "trade": _trade_chart(found),
         "trade_table": _trade_table(found),
@@ -35,7 +35,7 @@ def draw_portrait(found: Measured) -> dict[str, Any]:
 
 
 def draw_super_prototypes(found: Measured) -> dict[str, Any]:
-    """The super-prototypes in words, and the tree that the codes induce."""
+    """List the super-prototypes, and draw the tree of classes by their codes."""
     drawn = {}
     for data, content in found.items():
         named = not content["super_prototypes"]["shown"][0]["attributes"][0][0].startswith("attribute ")
@@ -48,15 +48,15 @@ def draw_super_prototypes(found: Measured) -> dict[str, Any]:
 
 
 def draw_tree(
-    merges: Sequence[Sequence[float]], names: Sequence[str], unseen: Sequence[bool], says: str
+    merges: Sequence[Sequence[float]], names: Sequence[str], unseen: Sequence[bool], alt: str
 ) -> dict[str, Any]:
-    """The tree of the classes, how many there are, and whether they are too many to show at once."""
-    tree = dendrogram(merges, names, unseen, says=says)
+    """Draw the tree of the classes; return also their number, and whether the tree is folded."""
+    tree = dendrogram(merges, names, unseen, alt=alt)
     return {"tree": tree, "n_classes": len(names), "folded": len(names) > MAX_OPEN_TREE}
 
 
 def draw_digits(found: Measured) -> dict[str, Any]:
-    """Accuracy on the embedded digits with and without the unlabeled samples, for every choice of three."""
+    """Draw the accuracy on digits with and without the unlabeled samples, for every choice of three unseen digits."""
     content = found["digits"]
     before, after = (np.array([choice[i] for choice in content["choices"]]) for i in (1, 2))
     chart = scatter_chart(
@@ -64,7 +64,7 @@ def draw_digits(found: Measured) -> dict[str, Any]:
         ["a choice of three unseen digits", "the demo's"],
         hovers=[f"{', '.join(map(str, c))}: {percent(a)} → {percent(b)}" for c, a, b in content["choices"]],
         labels=("inductive accuracy", "transductive accuracy"), limits=((0, 1), (0, 1)), diagonal=True, text=percent,
-        size=4.5, width=520, height=420, says="Digits: accuracy with and without the pool",
+        size=4.5, width=520, height=420, alt="Digits: accuracy with and without the pool",
     )  # fmt: skip
     spreads = {
         "inductive": mean_and_deviation(before),
@@ -74,14 +74,14 @@ def draw_digits(found: Measured) -> dict[str, Any]:
 
 
 def mean_and_deviation(fractions: np.ndarray) -> str:
-    """Mean ± standard deviation in percent."""
+    """Format the mean ± standard deviation in percent."""
     return f"{100 * fractions.mean():.1f} ± {100 * fractions.std():.1f} %"
 
 
 def list_super_prototypes(content: Mapping[str, Any], named: bool = True) -> dict[str, Any]:
-    """The super-prototypes with the largest weights in the codes of unseen classes: attributes and classes of each.
+    """Return the table of super-prototypes with the largest codes in unseen classes: attributes and classes of each.
 
-    Without names of attributes (``named=False``) the column of attributes is left out.
+    Without names of attributes (``named=False``) the column of attributes is omitted.
     """
     rows: list[list[Content]] = [
         [
@@ -116,7 +116,7 @@ def _trade_chart(found: Measured) -> Markup:
         for data, c in found.items()
     ]
     return line_chart(
-        lines, "accuracy on unseen classes, U", "accuracy on seen classes, S", says="Seen against unseen",
+        lines, "accuracy on unseen classes, U", "accuracy on seen classes, S", alt="Seen-unseen curve",
         y_text=percent, x_limits=(0, 1), y_limits=(0, 1),
     )  # fmt: skip
 
@@ -137,7 +137,7 @@ def _reliability(found: Measured, setting: str) -> Markup:
     lines = [_reliability_line(data, content["reliability"][setting]) for data, content in found.items()]
     lines.append(Series("perfect", [0, 1], [0, 1], dashed=True, marked=False))
     return line_chart(
-        lines, "predicted probability", "share that was right", says=f"Reliability, {setting}",
+        lines, "predicted probability", "accuracy", alt=f"Reliability, {setting}",
         x_limits=(0, 1), y_limits=(0, 1), y_text=percent, width=430,
     )  # fmt: skip
 
@@ -145,7 +145,8 @@ def _reliability(found: Measured, setting: str) -> Markup:
 def _reliability_line(data: str, bins: Sequence[Mapping[str, Any]]) -> Series:
     bins = [b for b in bins if b["samples"] >= MIN_BIN_SAMPLES]
     hovers = [
-        f"{data}: {percent(b['confidence'])} sure, {percent(b['accuracy'])} right, {b['samples']} samples" for b in bins
+        f"{data}: probability {percent(b['confidence'])}, accuracy {percent(b['accuracy'])}, {b['samples']} samples"
+        for b in bins
     ]
     return Series(data, [b["confidence"] for b in bins], [b["accuracy"] for b in bins], hovers=hovers)
 
@@ -155,7 +156,7 @@ def _classes(content: Mapping[str, Any]) -> dict[str, Any]:
     shown = entries if len(entries) <= 25 else [*entries[:12], *entries[-6:]]
     chart = bar_chart(
         [entry["name"] for entry in shown], [[entry["accuracy"] for entry in shown]], "accuracy", limits=(0, 1), bar=10,
-        width=500, says="Accuracy by class", text=percent,
+        width=500, alt="Accuracy by class", text=percent,
         hovers=[[f"{e['name']}: {percent(e['accuracy'])} of {e['samples']}" for e in shown]],
     )  # fmt: skip
     pairs = confusion_table(content["pairs"][:12])
@@ -163,6 +164,6 @@ def _classes(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def confusion_table(pairs: Sequence[Mapping[str, Any]]) -> Table:
-    """Pairs of classes that were confused: the true one, the predicted one, and how often."""
+    """Return the table of confused pairs of classes: the true one, the predicted one, and how often."""
     rows = [[p["truth"], p["called"], p["samples"], percent(p["share"])] for p in pairs]
     return Table(["true class", "label", "samples", "share of the class"], rows, text_columns=2)

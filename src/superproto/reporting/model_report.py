@@ -1,4 +1,4 @@
-"""SHOW a fitted model on a page: how samples were labeled, which labels are uncertain, what classes look like."""
+"""SHOW: the report of a fitted model: how samples were labeled, which labels are uncertain, what classes share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MAX_SAMPLES = 40
 _MAX_CLASSES = 60
 _MAX_WEAKEST = 15
 _NEAREST = 8
-# Of a chart over the whole page.
+# Width of a chart over the whole page.
 _WIDTH = 1080
 
 
@@ -42,11 +42,28 @@ def build_report(
     files: tuple[str, str | None] = ("MODEL", "PACK"),
     sample_names: Array | None = None,
 ) -> Page:
-    """The page of a fitted model; with the task it was fitted on, sample by sample.
+    """Build the report of a fitted model. With the task of its fit, the report also shows single samples.
 
-    `images` is the folder that the task's image paths start from; `tuned` the content of a file that `tune` wrote;
-    `files` the model and the data set, as the commands of the last section name them; `sample_names` is what to call
-    each row of the data set.
+    Parameters
+    ----------
+    model
+        A fitted model of METHODS.
+    task : Task, optional
+        The task that it was fitted on.
+    images : Path, optional
+        The folder that contains the task's images.
+    tuned : mapping, optional
+        The content of a file that `superproto tune` wrote.
+    attribute_names : list of str, optional
+    files : (str, str or None)
+        The names of the model and of the data set in the commands of the last section.
+    sample_names : array, optional
+        The name of each row of the data set.
+
+    Returns
+    -------
+    Page
+        Its method ``write(path)`` writes the HTML file.
     """
     return Page("model_report.html", summarize_model(model, task, images, tuned, attribute_names, files, sample_names))
 
@@ -60,11 +77,11 @@ def summarize_model(
     files: tuple[str, str | None] = ("MODEL", "PACK"),
     sample_names: Array | None = None,
 ) -> dict[str, Any]:
-    """Everything that the page shows: numbers, tables and charts by name; None for a section without content."""
+    """Return the numbers, tables and charts of the report by name; None for a section without content."""
     names = readable(model.classes_)
     answers = None if task is None else _probabilities(model, task)
     shares = _shares(model, names, answers)
-    called = [] if task is None else _called(task, sample_names)
+    called = [] if task is None else _names_of_samples(task, sample_names)
     found = _findings(model, task, answers, names, shares, called)
     return {
         "verdict": say_verdict(found),
@@ -84,7 +101,7 @@ def summarize_model(
 
 
 def _probabilities(model: Any, task: Task) -> Array:
-    """(n, C) probabilities of the unlabeled samples: those of the fit, then the later ones."""
+    """Return the probabilities (n, C) of the unlabeled samples: those of the fit, then the later ones."""
     rows = np.concatenate([task.X[task.asked], task.later])
     return np.asarray(model.predict_proba(rows)) if len(rows) else np.empty((0, len(model.classes_)))
 
@@ -122,7 +139,7 @@ def _label_uncertainty(model: Any, answers: Array) -> Array:
 def _samples(
     model: Any, task: Task, answers: Array, names: list[str], images: Path | None, called: list[str]
 ) -> dict[str, Any]:
-    """What can be said sample by sample; a map of pictures takes the place of the map of samples."""
+    """Return the sections about single samples. A map of pictures replaces the map of points."""
     pairs = confused_pairs(task.expected, answers.argmax(axis=1), names) if task.truth_known else None
     pictures = _pictures(model, task, answers, names, images) if len(answers) else None
     mapped = len(answers) > 2 and not (pictures and pictures["map"])
@@ -141,7 +158,7 @@ def _map(model: Any, task: Task, answers: Array, names: list[str], called: list[
 
 
 def _pictures(model: Any, task: Task, answers: Array, names: list[str], images: Path | None) -> dict[str, Any] | None:
-    """What can be seen of the samples, where they have pictures."""
+    """Return the sections with pictures of the samples; None if there are no pictures."""
     paths = _sample_paths(task)
     if images is None or paths is None:
         return None
@@ -159,13 +176,13 @@ def _numbers(model: Any, task: Task | None, answers: Array | None) -> list[tuple
         pairs.append((percent(_accuracy(task, answers)), "per-class accuracy (the true labels are known)"))
     forecast = find_forecast(model)
     if forecast is not None:
-        said = f"forecast for unseen classes (chance: {percent(forecast.chance)})"
-        pairs.append((percent(forecast.accuracy), said))
+        title = f"forecast for unseen classes (chance: {percent(forecast.chance)})"
+        pairs.append((percent(forecast.accuracy), title))
     return pairs
 
 
 def _shares(model: Any, names: list[str], answers: Array | None) -> dict[str, Any] | None:
-    """How much of the pool each candidate class received; None where the model keeps no labels of its pool."""
+    """Return the share of the unlabeled samples that each candidate received; None if the model does not know it."""
     counted = False
     if answers is not None and len(answers):
         counted = True
@@ -180,7 +197,7 @@ def _shares(model: Any, names: list[str], answers: Array | None) -> dict[str, An
     shown = order if len(order) <= _MAX_CLASSES else np.concatenate([order[:half], order[-half:]])
     chart = bar_chart(
         [_marked(model, names, c) for c in shown], [shares[shown].tolist()], "share of the unlabeled samples", bar=10,
-        text=percent, limits=(0, None), width=_WIDTH, says="Share of the unlabeled samples by class",
+        text=percent, limits=(0, None), width=_WIDTH, alt="Share of the unlabeled samples by class",
     )  # fmt: skip
     return {
         "chart": chart,
@@ -192,24 +209,24 @@ def _shares(model: Any, names: list[str], answers: Array | None) -> dict[str, An
 
 
 def _descriptions(model: Any, names: list[str]) -> dict[str, Any]:
-    """Which descriptions match no cluster: all labels of such a class may be wrong."""
+    """Draw the uncertainty of each unseen class. If a description matches no cluster, all labels of it may be wrong."""
     uncertainty = np.asarray(model.class_doubt_)
     described = np.flatnonzero(np.asarray(model.allowed_) & ~np.asarray(model.seen_classes_))
     order = described[np.argsort(-uncertainty[described], kind="stable")]
     chart = bar_chart(
         [names[c] for c in order[:_MAX_CLASSES]], [uncertainty[order[:_MAX_CLASSES]].tolist()], "uncertainty",
-        limits=(0, 1), reference=LOST, bar=10, text=percent, width=_WIDTH, says="Uncertainty of each class",
+        limits=(0, 1), reference=LOST, bar=10, text=percent, width=_WIDTH, alt="Uncertainty of each class",
     )  # fmt: skip
     return {"chart": chart, "lost": find_unmatched(model, names)}
 
 
 def _uncertainty(model: Any, answers: Array, names: list[str], called: list[str]) -> dict[str, Any]:
-    """How uncertain the labels are: over all samples, by class, and the most uncertain ones."""
+    """Return the uncertainty of the labels: over all samples, by class, and the most uncertain samples."""
     label, uncertainty = answers.argmax(axis=1), _label_uncertainty(model, answers)
     counts, edges = np.histogram(uncertainty, bins=10, range=(0, 1))
     chart = bar_chart(
         [f"{percent(low)} to {percent(low + 0.1)}" for low in edges[:-1]], [counts.tolist()], "samples",
-        text=lambda value: f"{value:.0f}", says="Number of samples by uncertainty", width=460,
+        text=lambda value: f"{value:.0f}", alt="Number of samples by uncertainty", width=460,
     )  # fmt: skip
     by_class = sorted(
         ((float(uncertainty[label == c].mean()), names[c], int((label == c).sum())) for c in np.unique(label)),
@@ -237,7 +254,7 @@ def _most_uncertain(answers: Array, uncertainty: Array, names: list[str], called
 
 
 def _nearest(model: Any, answers: Array, names: list[str], called: list[str]) -> dict[str, Any]:
-    """For every class that is only described: the samples with the largest probability."""
+    """Return the samples with the highest probability for every unseen class."""
     targets = np.flatnonzero(np.asarray(model.allowed_) & ~np.asarray(model.seen_classes_))
     targets = targets if len(targets) else np.flatnonzero(model.allowed_)
     label, rows = answers.argmax(axis=1), []
@@ -250,7 +267,7 @@ def _nearest(model: Any, answers: Array, names: list[str], called: list[str]) ->
 
 
 def fitted_setting(model: Any) -> str:
-    """ "gzsl" where seen and unseen classes were candidates together, else "zsl"."""
+    """Return "gzsl" if seen and unseen classes were candidates together, else "zsl"."""
     allowed, seen = np.asarray(model.allowed_), np.asarray(model.seen_classes_)
     return "gzsl" if allowed.all() and seen.any() and not seen.all() else "zsl"
 
@@ -267,13 +284,13 @@ def _objective(model: Any) -> dict[str, Any]:
     values = np.asarray(model.objective_, dtype=float)
     line = Series("objective", range(1, len(values) + 1), values)
     return {
-        "chart": line_chart([line], "iteration", "objective", says="The objective by iteration"),
+        "chart": line_chart([line], "iteration", "objective", alt="The objective by iteration"),
         "n_iterations": len(values),
     }
 
 
 def _parameters(model: Any, tuned: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The parameters, and how they were chosen."""
+    """Return the parameters that differ from the default, and how they were chosen."""
     defaults = {name: entry.default for name, entry in inspect.signature(type(model)).parameters.items()}
     changed = [
         [name, str(value)]
@@ -291,7 +308,7 @@ def _parameters(model: Any, tuned: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _folds(folds: list[Mapping[str, Any]]) -> Table | None:
-    """Held-out classes of each fold, and the scores of the default and of the chosen parameters there."""
+    """Return the table of the folds: held-out classes, and scores of the default and of the chosen parameters."""
     if not folds:
         return None
     rows = [
@@ -311,9 +328,9 @@ def _rejection(learned: object) -> str:
     if not all(isinstance(value, float) for value in found):
         return ""
     return (
-        "A label is rejected where its confidence is below {:.3g}. This threshold was learned on held-out seen "
+        "A label is rejected if its confidence is below {:.3g}. This threshold was learned on held-out seen "
         "classes, where it keeps {:.0%} of the samples of known classes and rejects {:.0%} of those of unknown "
-        "classes (area under the curve {:.3f})."
+        "classes (area under the ROC curve {:.3f})."
     ).format(*found)
 
 
@@ -328,8 +345,8 @@ def _sample_paths(task: Task) -> list[str] | None:
     return [str(path) for path in task.paths[task.asked]] + later
 
 
-def _called(task: Task, sample_names: Array | None) -> list[str]:
-    """What to call each unlabeled sample: its id, its file, or its row in the data set."""
+def _names_of_samples(task: Task, sample_names: Array | None) -> list[str]:
+    """Return the name of each unlabeled sample: its id, its file, or its row in the data set."""
     rows = np.concatenate([np.asarray(task.rows)[task.asked], np.asarray(task.rows_later)])
     if sample_names is not None:
         return [str(name) for name in sample_names[rows]]

@@ -1,4 +1,4 @@
-"""One self-contained offline page, made from a template: no script, no font, no address outside."""
+"""SHOW: a self-contained HTML page from a template, without scripts, fonts or external addresses."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from superproto.reporting.charts.frame import element, percent, printable
 
 @dataclass(frozen=True)
 class Page:
-    """A template and the dictionary of what it shows."""
+    """A template and its content by name."""
 
     template: str
     content: Mapping[str, Any]
 
     def render(self) -> str:
-        """The whole page as HTML."""
+        """Return the page as HTML."""
         return str(render_template(self.template, {**self.content, "contents": Contents()}))
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page, whole or not at all, and return where it is."""
+        """Write the page atomically and return its path."""
         path = Path(path)
         with write_whole(path, text=True) as handle:
             handle.write(self.render())
@@ -44,7 +44,7 @@ class Contents:
     titles: dict[str, str] = field(default_factory=dict)
 
     def add(self, title: str) -> str:
-        """Note the title, and return an anchor that no other section has."""
+        """Add a title and return a unique anchor."""
         plain = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
         anchor, number = plain, 2
         while anchor in self.titles:
@@ -54,18 +54,18 @@ class Contents:
 
 
 def render_template(name: str, content: Mapping[str, Any]) -> Markup:
-    """A template of the package with this content; whatever is not markup is escaped."""
+    """Render a template of the package with this content; text that is not markup is escaped."""
     return Markup(_environment().get_template(name).render(content))
 
 
 def standalone_svg(drawing: Markup) -> Markup:
-    """A figure with its style inside, for a README or a slide."""
+    """Return a figure that contains its style sheet, for use outside a page."""
     start = drawing.index(">") + 1
     return drawing[:start] + element("style", style_sheet("charts.css")) + drawing[start:]
 
 
 def style_sheet(name: str) -> Markup:
-    """A style sheet of the package, without line breaks."""
+    """Return a style sheet of the package, without line breaks."""
     text = (files("superproto.reporting") / "templates" / name).read_text(encoding="utf-8")
     return Markup(" ".join(text.split()))
 

@@ -1,4 +1,4 @@
-"""SHOW where samples are: a plane that separates the labels, and clusters that know nothing of them."""
+"""SHOW: coordinates for a map of samples (a plane that separates the labels), and clusters that ignore the labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHRINKAGE = 0.2
 
 
 class PoolLayout(NamedTuple):
-    """points : (n, 2); cluster : (n,) numbers from 1; from_center : (n,) distance to the cluster's mean."""
+    """Coordinates (n, 2), cluster numbers (n,) from 1, and distances (n,) to the cluster's mean."""
 
     points: Array
     cluster: Array
@@ -26,13 +26,13 @@ class PoolLayout(NamedTuple):
 
 
 def lay_out_pool(X: Array, label: Array) -> PoolLayout:
-    """Two directions that separate the labels best, and as many clusters (Ward) as there are labels.
+    """Project samples on the two directions that separate the labels best, and cluster them by Ward's method.
 
-    Both are computed in the leading principal components of the rows scaled to length 1.
+    There are as many clusters as labels. Both are computed in the leading principal components of the unit rows.
     """
     rows = np.asarray(X, dtype=np.float64)
     rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    # One thread is enough for such matrices, takes turns with nobody, and gives the same digits each time.
+    # One thread is enough for such small matrices, and the result is reproducible.
     with threadpool_limits(1):
         rows = _leading_components(rows - rows.mean(axis=0))
         cluster = fcluster(merge_clusters(pdist(rows), "ward"), len(np.unique(label)), "maxclust")
@@ -41,19 +41,19 @@ def lay_out_pool(X: Array, label: Array) -> PoolLayout:
 
 
 def _leading_components(centered: Array) -> Array:
-    """(n, 50) coordinates in the directions of the largest variance, from the products of the rows."""
+    """Return (n, 50) coordinates in the directions of the largest variance, from the Gram matrix of the rows."""
     n = len(centered)
     squares, left = linalg.eigh(centered @ centered.T, subset_by_index=[max(0, n - _COMPONENTS), n - 1])
     return _signed((left * np.sqrt(np.maximum(squares, 0)))[:, ::-1])
 
 
 def _separating_plane(rows: Array, label: Array) -> Array:
-    """(d, 2) directions of the largest ratio of scatter between the labels to scatter within (Fisher), shrunk."""
+    """Return the (d, 2) directions with the largest ratio of between-label to within-label scatter (Fisher), shrunk."""
     means = _means(rows, label)
     within, between = np.cov((rows - means).T), np.cov(means.T)
     within, between = np.atleast_2d(within), np.atleast_2d(between)
     level = np.trace(within) / len(within) or 1.0
-    # The total scatter decides the second direction where two labels leave only one.
+    # With two labels there is only one such direction; the total scatter determines the second.
     total = between + 1e-3 * (within + between)
     _, vectors = linalg.eigh(total, (1 - _SHRINKAGE) * within + _SHRINKAGE * level * np.eye(len(within)))
     plane = vectors[:, ::-1][:, :2]
@@ -61,7 +61,7 @@ def _separating_plane(rows: Array, label: Array) -> Array:
 
 
 def _means(rows: Array, group: Array) -> Array:
-    """(n, d) the mean of each row's group."""
+    """Return (n, d) the mean of each row's group."""
     _, number = np.unique(group, return_inverse=True)
     sums = np.zeros((number.max() + 1, rows.shape[1]))
     np.add.at(sums, number, rows)
@@ -69,6 +69,6 @@ def _means(rows: Array, group: Array) -> Array:
 
 
 def _signed(components: Array) -> Array:
-    """The same columns, each with its largest entry positive: a decomposition leaves the sign open."""
+    """Make the largest entry of each column positive, because a decomposition does not determine the sign."""
     largest = components[np.abs(components).argmax(axis=0), np.arange(components.shape[1])]
     return components * np.where(largest < 0, -1.0, 1.0)

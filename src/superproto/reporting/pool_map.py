@@ -1,4 +1,4 @@
-"""SHOW the unlabeled samples as a map: samples that look alike lie together, each class at the mean of its samples."""
+"""SHOW: a map of the unlabeled samples, with each class name at the mean of its samples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from superproto.reporting.charts.frame import percent
 from superproto.reporting.verdict import UNCERTAIN
 from superproto.samples.chunks import Array
 
-# A page with more points is slow to open; of more samples, a part is drawn, evenly spread over the labels.
+# Most points on a page, which would otherwise open slowly. Of more samples, a part evenly spread over labels is drawn.
 MAX_POINTS = 1500
 _MAX_NAMES = 30
 
@@ -20,9 +20,9 @@ _MAX_NAMES = 30
 def draw_pool_map(
     model: Any, rows: Array, label: Array, uncertainty: Array, names: Sequence[str], ids: Sequence[str]
 ) -> dict[str, Any]:
-    """A chart of the samples, how many are drawn, and how much of the differences between classes two axes show."""
+    """Draw the samples. Return also how many are drawn, and the share of the class differences that the axes show."""
     drawn = evenly_by_label(label, MAX_POINTS)
-    # The space in which every method compares samples: whitened where the model whitens.
+    # The space in which the model compares samples; whitened if the model whitens.
     points, share = project(np.asarray(model._prepare(rows), dtype=np.float64), label)
     hovers = [f"{ids[i]}: {names[label[i]]}, uncertainty {percent(uncertainty[i])}" for i in drawn]
     sizes = np.bincount(label, minlength=len(names))
@@ -30,14 +30,14 @@ def draw_pool_map(
     chart = scatter_chart(
         points[drawn, 0], points[drawn, 1], label[drawn].tolist(), [], hovers=hovers, with_legend=False,
         hollow=(uncertainty[drawn] > UNCERTAIN).tolist(), width=1080, height=620, size=3.5,
-        says="Map of the unlabeled samples",
+        alt="Map of the unlabeled samples",
         notes=[(*points[label == c].mean(axis=0), names[c]) for c in named],
     )  # fmt: skip
     return {"chart": chart, "n_drawn": len(drawn), "n_samples": len(label), "share": share}
 
 
 def project(rows: Array, label: Array) -> tuple[Array, float]:
-    """(n, 2) on the principal axes of the class means, and the share of their variance on these axes.
+    """Project (n, 2) on the principal axes of the class means; return also the share of their variance on these axes.
 
     With fewer than three classes the axes are those of the samples.
     """
@@ -53,7 +53,7 @@ def project(rows: Array, label: Array) -> tuple[Array, float]:
 
 
 def evenly_by_label(label: Array, n: int) -> Array:
-    """At most about n of the samples: the first ones of each class, as many of each as possible."""
+    """Return at most n row numbers: the first samples of each class, with class sizes as equal as possible."""
     if len(label) <= n:
         return np.arange(len(label))
     order = np.argsort(label, kind="stable")

@@ -1,4 +1,4 @@
-"""SHOW the pictures of a pool: sure and uncertain ones of each class, clusters, and a map."""
+"""SHOW: pictures of the unlabeled samples: the least and most uncertain of each class, clusters, and a map."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LabeledPictures(NamedTuple):
 
 
 def show_pictures(pool: LabeledPictures) -> dict[str, Any] | None:
-    """The parts of the page that show pictures; None where no file can be shown."""
+    """Return the sections of the report that show pictures; None if no file can be shown."""
     classes = _class_grids(pool)
     if not any(entry["grid"] for entry in classes):
         return None
@@ -55,30 +55,31 @@ def show_pictures(pool: LabeledPictures) -> dict[str, Any] | None:
 
 
 def inside(folder: Path, name: str) -> Path:
-    """The file of that name in the folder; names are data, and must not lead to another place."""
+    """Return the path of a file in the folder; raise if the name leads out of the folder."""
     path = folder / name
     if Path(name).is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
-        raise UserError(f"the image path '{name}' leads out of {folder}. Give paths inside the folder of --images.")
+        raise UserError(f"the image path '{name}' is outside {folder}. Give paths inside the folder of --images.")
     return path
 
 
 def _class_grids(pool: LabeledPictures) -> list[dict[str, Any]]:
-    """For each label, the most uncertain class first: its surest and its most uncertain pictures."""
+    """Draw the least and the most uncertain pictures of each class, the most uncertain class first."""
     mean = {c: float(pool.uncertainty[pool.label == c].mean()) for c in np.unique(pool.label).tolist()}
     found = []
     for c in sorted(mean, key=lambda c: (-mean[c], c))[:_MOST_CLASSES]:
         members = np.flatnonzero(pool.label == c)
         order = members[np.argsort(pool.uncertainty[members], kind="stable")]
-        rows = {"surest": order[:_IN_A_ROW], "least sure": order[::-1][: min(_IN_A_ROW, len(order) - _IN_A_ROW)]}
-        # A small class is shown once, and not in two orders.
-        shown = {name: part for name, part in rows.items() if name == "surest" or len(order) > _IN_A_ROW}
+        shown = {"least uncertain": order[:_IN_A_ROW]}
+        # All pictures of a small class are in the first row.
+        if len(order) > _IN_A_ROW:
+            shown["most uncertain"] = order[::-1][: len(order) - _IN_A_ROW][:_IN_A_ROW]
         grid = _grid(pool, shown, f"Pictures labeled {pool.names[c]}")
         found.append({"name": pool.names[c], "count": len(members), "mean": percent(mean[c]), "grid": grid})
     return found
 
 
 def _cluster_grids(pool: LabeledPictures, rows: Array, layout: PoolLayout) -> Markup | None:
-    """The middle of each cluster, largest cluster first, named by the labels of its members."""
+    """Draw the pictures nearest to the center of each cluster, largest cluster first, named by their labels."""
     numbers, counts = np.unique(layout.cluster, return_counts=True)
     shown = {}
     for place, number in enumerate(numbers[np.argsort(-counts, kind="stable")].tolist()[:_MOST_CLASSES], start=1):
@@ -86,20 +87,20 @@ def _cluster_grids(pool: LabeledPictures, rows: Array, layout: PoolLayout) -> Ma
         nearest = members[np.argsort(layout.from_center[members], kind="stable")][:_IN_A_ROW]
         labels, shares = np.unique(pool.label[rows[members]], return_counts=True)
         order = np.argsort(-shares, kind="stable")[:2]
-        said = ", ".join(f"{shares[i]} {shorten(pool.names[labels[i]], 18)}" for i in order)
+        title = ", ".join(f"{shares[i]} {shorten(pool.names[labels[i]], 18)}" for i in order)
         more = int(shares.sum() - shares[order].sum())
-        shown[f"{place}: {said}" + (f", {more} others" if more else "")] = rows[nearest]
-    return _grid(pool, shown, "Clusters of pictures that look alike", named_by_label=True)
+        shown[f"{place}: {title}" + (f", {more} others" if more else "")] = rows[nearest]
+    return _grid(pool, shown, "Clusters of similar pictures", named_by_label=True)
 
 
-def _grid(pool: LabeledPictures, rows: dict[str, Array], says: str, *, named_by_label: bool = False) -> Markup | None:
+def _grid(pool: LabeledPictures, rows: dict[str, Array], alt: str, *, named_by_label: bool = False) -> Markup | None:
     drawn = {name: _photographs(pool, members, named_by_label) for name, members in rows.items()}
     shown = {name: pictures for name, pictures in drawn.items() if pictures}
-    return picture_grid(list(shown.values()), list(shown), size=92, says=says) if shown else None
+    return picture_grid(list(shown.values()), list(shown), size=92, alt=alt) if shown else None
 
 
 def _photographs(pool: LabeledPictures, members: Array, named_by_label: bool) -> list[Picture]:
-    """Thumbnails of the samples; one whose file is missing or is no picture is left out."""
+    """Return thumbnails of the samples; omit those whose file is missing or not a picture."""
     found = []
     for i in members.tolist():
         uri = thumbnail(inside(pool.folder, pool.paths[i]))
@@ -114,7 +115,7 @@ def _hover(pool: LabeledPictures, i: int) -> str:
 
 
 def _draw_map(pool: LabeledPictures, rows: Array, layout: PoolLayout) -> Markup:
-    """Points colored by uncertainty, some of them as pictures, and the name of each class at its middle."""
+    """Draw points colored by uncertainty, some of them as pictures, and the name of each class at its center."""
     half = _SIZE / 2
     x = scale_over(layout.points[:, 0], half, _WIDTH - half)
     y = scale_over(layout.points[:, 1], _HEIGHT - half, half)
@@ -129,11 +130,11 @@ def _draw_map(pool: LabeledPictures, rows: Array, layout: PoolLayout) -> Markup:
             parts.append(_framed(uri, places[number], _COLORS[groups[number]], _hover(pool, int(rows[number]))))
     parts += _place_names(pool, pool.label[rows], places)
     key, room = legend(_STEP_NAMES, 6, _HEIGHT + 16, _WIDTH, shape=_step_mark)
-    return figure(_WIDTH, _HEIGHT + room + 8, *parts, key, says="Map of the unlabeled pictures")
+    return figure(_WIDTH, _HEIGHT + room + 8, *parts, key, alt="Map of the unlabeled pictures")
 
 
 def _place_names(pool: LabeledPictures, label: Array, places: Array) -> list[Markup]:
-    """The name of each class in the middle of its points, larger classes first; none is written over another."""
+    """Draw the name of each class at the center of its points, larger classes first, without overlaps."""
     found: list[Markup] = []
     taken: list[tuple[float, float, float]] = []
     classes, counts = np.unique(label, return_counts=True)
@@ -159,7 +160,7 @@ def _framed(uri: str, place: Array, color: int, hover: str) -> Markup:
 
 
 def _apart(places: Array, uncertainty: Array) -> list[int]:
-    """Points, the surest first, whose pictures do not cover one another."""
+    """Choose points, the least uncertain first, whose pictures do not overlap."""
     chosen: list[int] = []
     for number in np.argsort(uncertainty, kind="stable").tolist():
         if all(np.abs(places[number] - places[other]).max() > _SIZE + 2 for other in chosen):

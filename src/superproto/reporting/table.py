@@ -1,4 +1,4 @@
-"""SHOW: one table record, written as HTML, Markdown, LaTeX or CSV. Only the writers here know a format."""
+"""SHOW: a table that can be written as HTML, Markdown, LaTeX, CSV or plain text."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from markupsafe import Markup
 from superproto.reporting.page import render_template
 
 _MARKDOWN_STYLES = {"": "{}", "bold": "**{}**", "code": "`{}`", "quiet": "{}", "small": " {}"}
-# In a typeset table the name of a method is a word like others.
+# LaTeX tables do not set the names of methods in a code font.
 _LATEX_STYLES = {"": "{}", "bold": r"\textbf{{{}}}", "code": "{}", "quiet": "{}", "small": " {}"}
-# What Markdown would read as its own sign. An underscore inside a word and a bracket without an address are text.
+# Characters that Markdown would interpret. An underscore inside a word and a bracket without a link are plain text.
 _MARKDOWN_SIGNS = re.compile(r"[\\|*`~$]|(?<![^\W_])_|_(?![^\W_])|\[(?=[^\]]*\][(\[:])|<(?=[A-Za-z/!?])|&(?=#?\w+;)")
 _SPACES = re.compile(r"\s+")
 _LATEX_SIGNS = {
@@ -31,14 +31,14 @@ _LATEX_SIGNS = {
 
 
 class Text(NamedTuple):
-    """A piece of text. ``style`` is "bold", "code", "quiet" (nothing to show), "small" (a second line) or ""."""
+    """A piece of text. ``style`` is "bold", "code", "quiet" (a missing value), "small" (a second line) or ""."""
 
     text: str
     style: str = ""
 
 
 class TableCell(NamedTuple):
-    """Several pieces of text, what a pointer that rests on them shows, and whether long text may wrap."""
+    """Several pieces of text, their hover text, and whether long text may wrap."""
 
     parts: tuple[str | Text, ...]
     hover: str = ""
@@ -64,7 +64,7 @@ class Table:
     styles: Sequence[str] = ()
 
     def to_html(self) -> Markup:
-        """The table in a box that scrolls sideways; all text is escaped.
+        """Return the table as HTML, in a box that scrolls horizontally; all text is escaped.
 
         >>> "<td>&lt;b&gt;</td>" in Table(["x"], [["<b>"]], text_columns=0).to_html()
         True
@@ -76,11 +76,11 @@ class Table:
         return render_template("table.html", content)
 
     def __html__(self) -> Markup:
-        """A template shows a table by its name alone."""
+        """Return the table as HTML, so that a template can insert it by name."""
         return self.to_html()
 
     def to_markdown(self) -> str:
-        r"""The table in GitHub's Markdown. With groups, these head the columns, whose names follow in bold.
+        r"""Return the table in GitHub's Markdown. Groups become the header, followed by column names in bold.
 
         >>> print(Table(["method", "score"], [["a|b", Text("1.0", "bold")]]).to_markdown())
         | method | score |
@@ -96,7 +96,7 @@ class Table:
         return "\n".join(f"| {' | '.join(line)} |" for line in (heading, rule, *lines))
 
     def to_latex(self) -> str:
-        r"""The table as a ``tabular`` for the LaTeX package booktabs.
+        r"""Return the table as a ``tabular`` for the LaTeX package booktabs.
 
         >>> print(Table(["method", "score"], [["a_b", "50%"]]).to_latex())
         \begin{tabular}{lr}
@@ -117,7 +117,7 @@ class Table:
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
     def to_csv(self) -> str:
-        """The table as comma-separated values: numbers at full length, text that no spreadsheet takes for a formula.
+        """Return the table as comma-separated values, with an apostrophe before text that looks like a formula.
 
         >>> print(Table(["name", "x"], [["=1+1", 0.25]]).to_csv(), end="")
         name,x
@@ -129,12 +129,12 @@ class Table:
         return out.getvalue()
 
     def to_text(self) -> tuple[list[str], list[list[str]]]:
-        """Column names and rows as bare text, for a terminal."""
+        """Return column names and rows as plain text, for a terminal."""
         return [_bare(column) for column in self.columns], [[_bare(cell) for cell in row] for row in self.rows]
 
 
 def escape_markdown(text: str) -> str:
-    r"""The text on one line, with a backslash before whatever Markdown would read as its own sign.
+    r"""Return the text on one line, with a backslash before characters that Markdown would interpret.
 
     >>> print(escape_markdown("a_b *c* <script> x < 3"))
     a_b \*c\* \<script> x < 3
@@ -143,7 +143,7 @@ def escape_markdown(text: str) -> str:
 
 
 class _Line(NamedTuple):
-    """A cell as the writers take it: pieces of text only."""
+    """A cell in the form that the writers use: pieces of text only."""
 
     parts: tuple[Text, ...]
     hover: str = ""
@@ -196,7 +196,7 @@ def _escape_latex(text: str) -> str:
 
 
 def _csv(content: Content) -> str | int | float:
-    """Numbers as they are; a word that starts with a formula's sign gets an apostrophe before it."""
+    """Return numbers unchanged; put an apostrophe before text that starts like a formula."""
     if isinstance(content, int | float):
         return content
     text = _bare(content)

@@ -1,4 +1,4 @@
-"""SHOW in words how far the labels of a fit can be trusted, and what to do next."""
+"""SHOW: state how reliable the labels of a fit are, and what to do next."""
 
 from __future__ import annotations
 
@@ -14,20 +14,25 @@ from superproto.samples.chunks import Array
 
 # A label with a larger uncertainty is called uncertain.
 UNCERTAIN = 0.5
-# Shares of uncertain labels up to which labels are called reliable, and in need of a look.
+# Shares of uncertain labels: up to the first, labels are called reliable; up to the second, they need a check.
 _RELIABLE, _MIXED = 0.1, 0.3
 _NAMED = 5
 
 
 class NextStep(NamedTuple):
-    """Something to do: a sentence, and the command that does it, if there is one."""
+    """A recommendation: a sentence, and a command if one helps."""
 
     text: str
     command: str = ""
 
 
 class Findings(NamedTuple):
-    """What the verdict is made of. Classes by name; ``uncertainty`` (n,) of the labels, None without samples."""
+    """The input of the verdict.
+
+    ``uncertainty`` (n,) is that of each label, or None without samples; ``ids`` are the names of the samples.
+    ``unmatched``, ``absent`` and ``empty`` are names of classes: their description matches no cluster, they probably
+    have no sample, or they received no label.
+    """
 
     n_candidates: int
     uncertainty: Array | None
@@ -40,33 +45,31 @@ class Findings(NamedTuple):
 
 
 def say_verdict(found: Findings) -> list[str]:
-    """Sentences, the answer first: whether the labels can be used, then what speaks against it."""
-    said = [_overall(found)]
+    """Return sentences: first whether the labels can be used, then the problems found."""
+    sentences = [_overall(found)]
     if found.accuracy is not None:
-        said.append(f"The true labels are known here: {percent(found.accuracy)} per-class accuracy.")
+        sentences.append(f"The true labels are known here: {percent(found.accuracy)} per-class accuracy.")
     if found.forecast is not None:
-        said.append(
+        sentences.append(
             f"Forecast: {percent(found.forecast.accuracy)} per-class accuracy on unseen classes (chance: "
             f"{percent(found.forecast.chance)}), measured on seen classes that were labeled as if they were unseen."
         )
     if found.unmatched:
-        said.append(
+        sentences.append(
             f"The description matches no cluster of samples for {_listed(found.unmatched)}: "
             "samples with these labels probably belong to other classes."
         )
     if found.absent:
-        said.append(f"{_listed(found.absent)} probably have no sample here.")
+        sentences.append(f"{_listed(found.absent)} probably have no sample here.")
     empty = [name for name in found.empty if name not in found.absent]
     if empty:
-        said.append(f"No sample received the label {_listed(empty)}.")
-    return said
+        sentences.append(f"No sample received the label {_listed(empty)}.")
+    return sentences
 
 
 def _overall(found: Findings) -> str:
     if found.uncertainty is None:
-        return (
-            "Without the data set only the model can be shown, not how its samples were labeled. Give it with --pack."
-        )
+        return "This report shows the model only. To see how its samples were labeled, give the data set with --pack."
     if not len(found.uncertainty):
         return "The data set has no unlabeled samples, so there is nothing to judge."
     n, uncertain = len(found.uncertainty), int(np.sum(found.uncertainty > UNCERTAIN))
@@ -76,14 +79,15 @@ def _overall(found: Findings) -> str:
     if worst <= _RELIABLE:
         return f"Most labels look reliable: {counted}."
     if worst <= _MIXED:
-        return f"Some labels need a look before they are used: {counted}."
-    return f"Do not use these labels unchecked: {counted}."
+        return f"Some labels should be checked before they are used: {counted}."
+    return f"Do not use these labels without checking them: {counted}."
 
 
 def next_steps(found: Findings, model: str, pack: str | None, setting: str, tuned: bool) -> list[NextStep]:
-    """What to do, the most useful first. ``model`` and ``pack`` are the files, as they stand in commands.
+    """Return recommendations, the most useful first.
 
-    Samples without a pack are those of a folder of pictures.
+    ``model`` and ``pack`` are the names of the files in commands. Samples without a pack are those of a folder of
+    pictures. ``tuned`` tells whether the parameters were tuned.
     """
     general = " --setting gzsl" if setting == "gzsl" else ""
     if found.uncertainty is None:
@@ -98,17 +102,15 @@ def next_steps(found: Findings, model: str, pack: str | None, setting: str, tune
             NextStep(f"Compare the descriptions of {_listed(doubted)} with samples, correct them and fit again.")
         )
     if found.absent:
-        steps.append(NextStep(f"If {_listed(found.absent)} cannot occur, leave them out of the table of classes."))
+        steps.append(NextStep(f"If {_listed(found.absent)} cannot occur, remove them from the table of classes."))
     if found.accuracy is None and pack is not None:
         steps.append(
-            NextStep(
-                "A few labels help most: write those that you corrected into the table of labels, pack and fit again."
-            )
+            NextStep("A few labels help most: write your corrections to the table of labels, then pack and fit again.")
         )
     if not tuned and pack is not None:
         steps.append(
             NextStep(
-                "See whether other parameters do better on held-out classes.",
+                "Try other parameters on held-out classes.",
                 f"superproto tune {pack} -o tuned.json{general}",
             )
         )
@@ -116,20 +118,20 @@ def next_steps(found: Findings, model: str, pack: str | None, setting: str, tune
 
 
 def _overview(model: str, pack: str | None) -> NextStep:
-    """How to see all labels and to correct them."""
+    """Return how to see and to correct all labels."""
     if pack is None:
         return NextStep(
-            "A few answers help most: answer questions about the pictures on a page in the browser, and refit there.",
+            "A few corrections help most: review the pictures on a page in the browser, and refit there.",
             "superproto explore PHOTOS",
         )
     return NextStep(
         "Write all labels to a table, the most uncertain first.",
-        f"superproto predict {model} {pack} -o predicted.csv --doubtful-first",
+        f"superproto predict {model} {pack} -o predicted.csv --uncertain-first",
     )
 
 
 def find_unmatched(model: Any, names: Sequence[str]) -> list[str]:
-    """Unseen candidates whose description matches no cluster, the most uncertain first."""
+    """Return the unseen candidates whose description matches no cluster, the most uncertain first."""
     doubt = np.asarray(getattr(model, "class_doubt_", np.zeros(len(names))))
     described = np.flatnonzero(np.asarray(model.allowed_) & ~np.asarray(model.seen_classes_))
     order = described[np.argsort(-doubt[described], kind="stable")]
@@ -137,18 +139,18 @@ def find_unmatched(model: Any, names: Sequence[str]) -> list[str]:
 
 
 def find_forecast(model: Any) -> Forecast | None:
-    """The model's forecast for unseen classes; None where it has none."""
+    """Return the model's forecast of the accuracy on unseen classes; None if it has none."""
     found = getattr(model, "forecast_", None)
     return found if isinstance(found, Forecast) and np.isfinite(found.accuracy) else None
 
 
 def find_absent(model: Any, names: Sequence[str]) -> list[str]:
-    """Candidates that the model takes for absent from the unlabeled samples."""
+    """Return the candidates that the model considers absent from the unlabeled samples."""
     missing = getattr(model, "missing_", None)
     return [] if missing is None else [names[c] for c in np.flatnonzero(missing).tolist()]
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The first five by name."""
+    """Join the first five names."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more

@@ -1,7 +1,7 @@
-"""SHOW: the same function for many values, in worker processes that leave when they should.
+"""SHOW: apply a function to many values in worker processes.
 
-Workers ignore Ctrl-C, which is the parent's to handle, from their first instruction on; and they end when the parent
-does, however it ended.
+Workers ignore Ctrl-C from the start, because the parent process handles it. They end when the parent ends, even if it
+was killed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 def map_in_processes(
     function: Callable[[Any], Any], values: Sequence[Any], jobs: int, tick: Callable[[int], None] | None = None
 ) -> list[Any]:
-    """``[function(value) for value in values]`` in so many processes; ``tick(1)`` hears of each that is done."""
+    """Return ``[function(value) for value in values]``, computed in ``jobs`` processes; call ``tick(1)`` after each."""
     if jobs <= 1:
         return list(_ticked(map(function, values), tick))
     from concurrent.futures import ProcessPoolExecutor
@@ -27,7 +27,7 @@ def map_in_processes(
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_leave_with, initargs=(os.getpid(),))
     try:
         with _interrupts_ignored():
-            # The workers start here, and inherit that.
+            # The workers start here and inherit this signal handler.
             futures = [pool.submit(function, value) for value in values]
         return list(_ticked((future.result() for future in futures), tick))
     finally:
@@ -54,7 +54,7 @@ def _interrupts_ignored() -> Iterator[None]:
 
 
 def _leave_with(parent: int) -> None:
-    """In a worker: end soon after the parent, also where it was killed."""
+    """Start a thread in a worker that ends the worker soon after the parent ended or was killed."""
 
     def watch() -> None:
         while os.getppid() == parent:

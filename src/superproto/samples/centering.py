@@ -1,8 +1,9 @@
-"""CENTER, where no sample is labeled: what pictures have in common, and texts do not, is taken away.
+"""CENTER: subtract the offset between features and class descriptions when no sample is labeled.
 
-Without labels there is no covariance to whiten by. Features and descriptions of one space (CLIP's pictures and texts)
-each have a mean of their own, the gap between them. A pool's mean is that of its pictures only where its classes are
-even; elsewhere it carries the larger ones along: x = gap + b a_label + noise, so that gap = mean(x) - b mean(a_label).
+Without labels there is no within-class covariance to whiten by. Features and descriptions in one space (CLIP's image
+and text vectors) differ by a constant vector, the modality gap. The mean of the unlabeled samples equals the gap only
+if their classes are balanced. Otherwise the frequent classes shift it: with x = gap + b a_label + noise,
+gap = mean(x) - b mean(a_label).
 """
 
 from __future__ import annotations
@@ -16,24 +17,25 @@ from superproto.samples.kernels import row_lengths, sums_by_class, unit_rows, un
 from superproto.samples.whitened import evenly_spread_rows
 from superproto.samples.whitening import Metric
 
-# A few numbers are learned from them.
+# Rows from which the gap is estimated, and rounds of that estimate.
 GAP_ROWS = 20_000
 GAP_ROUNDS = 5
-# In standard errors: how much more samples are to be like descriptions than their mirror images are.
+# Threshold of the test for structure, in standard errors.
 STRUCTURE = 3.0
+# Lower bound of b, the strength of the descriptions in the samples.
 LEAST_SIGNAL = 1e-3
-# Of a unit row about the mean, when all rows are the same one.
+# A centered unit row shorter than this is rounding error: all rows are equal.
 ROUNDING_OF_CENTERED = 1e-5
 
 
 def center_descriptions(semantics: Array, *, centered: bool) -> Array:
-    """Descriptions as unit rows; about their mean when centered, so that what all classes share does not count."""
+    """Return descriptions as unit rows. `centered` first subtracts their mean, which all classes share."""
     rows = unit_rows(semantics - semantics.mean(axis=0)) if centered and len(semantics) > 2 else unit_rows(semantics)
     return rows if rows.any(axis=1).all() else unit_rows(semantics)
 
 
 def center_metric(rows: ChunkedRows, semantics: Array, allowed: Array) -> Metric:
-    """Unit rows about the gap between them and the descriptions (C, d) of the classes that are allowed."""
+    """Return the metric that subtracts the gap between unit rows and the descriptions (C, d) of the allowed classes."""
     (total,) = add_up(rows.visit(unit_sum))
     mean = total / max(rows.n_rows, 1)
     some = rows.select(evenly_spread_rows(rows.n_rows, GAP_ROWS), np.float64)
@@ -45,10 +47,10 @@ def center_metric(rows: ChunkedRows, semantics: Array, allowed: Array) -> Metric
 
 
 def mean_shift(X: Array, mean: Array, A: Array) -> Array:
-    """(d,) b (mean(a_label) - mean(a)): how far the classes that samples seem to be of pull the mean away from the gap.
+    """Return (d,) b (mean(a_label) - mean(a)): how far class frequencies shift the mean away from the gap.
 
-    Labels, b and the gap in turn, from a gap at the mean. Where nothing shows about the mean this would confirm itself
-    round by round; there the texts say as they are, once, which class a sample is.
+    Labels, b and the gap are estimated in turn, starting with the gap at the mean. Call it only where
+    :func:`has_structure` holds: otherwise each round would confirm the errors of the one before.
     """
     found = np.zeros_like(mean)
     for _ in range(GAP_ROUNDS):
@@ -58,23 +60,23 @@ def mean_shift(X: Array, mean: Array, A: Array) -> Array:
 
 
 def has_structure(centered: Array, A: Array) -> bool:
-    """Whether rows are more like one of the descriptions than their mirror images are, beyond chance.
+    """Tell whether centered rows are significantly more similar to a description than their negatives are.
 
-    Noise about a mean is as like them either way: one sample, one class. So are two classes of a size, each the other's
-    mirror image.
+    Symmetric noise about a mean is equally similar either way. That is the case for one class, and for two classes of
+    equal size, whose centered means are negatives of each other.
     """
     far = row_lengths(centered) > ROUNDING_OF_CENTERED
-    likeness = unit_rows(centered[far]) @ A.T
-    more = likeness.max(axis=1) + likeness.min(axis=1)
+    similarity = unit_rows(centered[far]) @ A.T
+    more = similarity.max(axis=1) + similarity.min(axis=1)
     return bool(len(more) > 1 and more.mean() * np.sqrt(len(more)) > STRUCTURE * more.std())
 
 
 def match_own_descriptions(X: Array, labels: Array, descriptions: Array) -> bool:
-    """Whether class means of the rows are more like their own descriptions than the others', beyond chance.
+    """Tell whether class means are significantly more similar to their own descriptions than to the others'.
 
-    Then descriptions live in the space of the features, as text vectors do beside image vectors; attributes may just
-    happen to be as many as features. Rows with label -1 do not count. With fewer than three labeled classes nothing
-    speaks against a common space.
+    If so, features and descriptions share one space, as image and text vectors of CLIP do. Attributes can have the
+    same number of columns by coincidence. Rows with label -1 are ignored. With fewer than three labeled classes there
+    is no evidence against a common space, and the answer is True.
     """
     known = labels != UNLABELED
     classes, rows = np.unique(labels[known], return_inverse=True)
@@ -82,9 +84,9 @@ def match_own_descriptions(X: Array, labels: Array, descriptions: Array) -> bool
         return True
     means = sums_by_class(unit_rows(X[known].astype(np.float64)), rows, np.ones(len(rows)), len(classes))
     means /= np.bincount(rows)[:, None]
-    likeness = unit_rows(means - means.mean(axis=0)) @ center_descriptions(descriptions[classes], centered=True).T
-    others = likeness[~np.eye(len(classes), dtype=bool)]
-    return bool(np.diag(likeness).mean() - others.mean() > STRUCTURE * others.std() / np.sqrt(len(classes)))
+    similarity = unit_rows(means - means.mean(axis=0)) @ center_descriptions(descriptions[classes], centered=True).T
+    others = similarity[~np.eye(len(classes), dtype=bool)]
+    return bool(np.diag(similarity).mean() - others.mean() > STRUCTURE * others.std() / np.sqrt(len(classes)))
 
 
 def _shift_by_classes(X: Array, scores: Array, A: Array) -> Array:
@@ -95,8 +97,8 @@ def _shift_by_classes(X: Array, scores: Array, A: Array) -> Array:
 
 def _warn_of_one_class(samples: int) -> None:
     warnings.warn(
-        f"Nothing about the mean of {samples} unlabeled samples is like the descriptions: they may be of one class or "
-        "two. Each gets the class whose description is the most similar as it is; doubt_ cannot tell how good that is.",
+        f"The {samples} unlabeled samples show no structure that matches the class descriptions: they may belong to "
+        "one or two classes only. Each gets the class with the most similar description; doubt_ is not reliable here.",
         UserWarning,
         stacklevel=5,
     )

@@ -1,9 +1,9 @@
 """READ: visit the rows of a sample array a chunk at a time.
 
-This is the only place that knows how samples are stored. Everything that is ever computed from samples is a function of
-one chunk whose results are either added up or concatenated, so a backend has a single method to offer:
-:meth:`ChunkedRows.visit`. Such a function is a ``functools.partial`` of a function in
-:mod:`superproto.samples.kernels`; the small arrays bound in it travel once per pass, to every worker or to the device.
+Everything computed from samples is a function of one chunk, whose results are either added up or concatenated. So a
+backend (memory, disk, Dask, GPU) offers a single method, :meth:`ChunkedRows.visit`. The function is a
+``functools.partial`` of one in :mod:`superproto.samples.kernels`. The small arrays bound in it are sent to each worker
+or device once per pass. A *pass* is one visit of all chunks.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from superproto.samples.timing import span
 
 Array = NDArray[Any]
 UNLABELED = -1
-# Beyond it the square of a float32 number is infinite.
+# Largest absolute value of a feature. Sums of squares of larger values can overflow in float32.
 LARGEST = 1e15
 CHUNK_BYTES = 32 * 2**20
-# Rows that every pass would have to gather or convert anew are kept from the third pass on, up to this size.
+# Chunks that need a copy or a conversion are kept in memory from the third pass on, up to this total size.
 KEPT_BYTES = 256 * 2**20
 
 
 class ChunkedRows(Protocol):
-    """Samples as a solver sees them: a length, a width, a precision, and visits by chunks."""
+    """Samples as a solver sees them: the numbers of rows and columns, the precision, and visits by chunks."""
 
     n_rows: int
     n_columns: int
@@ -38,24 +38,24 @@ class ChunkedRows(Protocol):
         ...
 
     def select(self, index: Array | None = None, dtype: DTypeLike | None = None) -> ChunkedRows:
-        """The same samples, or those of an ascending index, read at a given precision."""
+        """Return the same samples, or those of an ascending index, read at a given precision."""
         ...
 
 
 def working_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """Precision of a pass: float64 stays, all else (float16, float32, integers) is read as float32."""
+    """Return the precision of a pass: float64 for float64, and float32 for every other type."""
     return np.dtype(np.float64) if np.dtype(dtype) == np.float64 else np.dtype(np.float32)
 
 
 def chunk_length(n_columns: int, itemsize: int, chunk_bytes: int = CHUNK_BYTES) -> int:
-    """Rows of a chunk that fills about ``chunk_bytes``."""
+    """Return the number of rows that fill about ``chunk_bytes``, at least 64."""
     return max(64, chunk_bytes // max(1, n_columns * itemsize))
 
 
 class ArrayRows:
-    """Rows of an array in memory or memory-mapped (or whatever slices into NumPy arrays), all or a selection of them.
+    """All or selected rows of an array in memory, a memory map, or any object whose slices are NumPy arrays.
 
-    No copy of the whole is ever made: a chunk is a view where rows are contiguous and of the right type.
+    The whole array is never copied. A chunk is a view if its rows are contiguous and of the right type.
     """
 
     def __init__(
@@ -99,16 +99,16 @@ class ArrayRows:
 
 
 def unreadable(number: int, start: int, stop: int, error: BaseException) -> UserError:
-    """What to say when a chunk cannot be read; a checkpoint that was written before stays as it is."""
+    """Return the error for a chunk that cannot be read. A checkpoint that was written before stays usable."""
     reason = " ".join(str(error).split()) or type(error).__name__
     return UserError(
         f"Chunk {number} of X (rows {start} to {stop - 1}) cannot be read: {reason[:300]}. "
-        "Repair or replace it; a fit with checkpoint= goes on from its last iteration."
+        "Repair or replace it; a fit with checkpoint= resumes at its last iteration."
     )
 
 
 def rows_of(X: Any, index: Array | None = None, dtype: DTypeLike | None = None) -> ChunkedRows:
-    """Rows of an array, or of what is already :class:`ChunkedRows`: all, or those of an ascending index."""
+    """Return an array or :class:`ChunkedRows` as :class:`ChunkedRows`: all rows, or those of an ascending index."""
     if hasattr(X, "visit"):
         chosen: ChunkedRows = X.select(index, dtype)
         return chosen
@@ -121,9 +121,9 @@ def add_up(results: Iterator[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 
 def gather(results: Iterator[tuple[Any, ...]], concatenated: int) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
-    """Concatenate the first components over the chunks, so many of them; sum the others in float64.
+    """Concatenate the first ``concatenated`` components over the chunks, and sum the others in float64.
 
-    A backend whose chunks are far away returns results that do this themselves, near the chunks.
+    If ``results`` has a method ``gather`` (results on a cluster), that method does it on the workers.
     """
     with span("passes"):
         return _gathered(results, concatenated)
@@ -147,15 +147,15 @@ def _gathered(results: Iterator[tuple[Any, ...]], concatenated: int) -> tuple[tu
 
 
 def unchanged(chunk: Array) -> tuple[Array]:
-    """The rows themselves."""
+    """Return the rows unchanged: the kernel of :func:`in_memory`."""
     return (chunk,)
 
 
 def in_memory(rows: ChunkedRows) -> Array:
-    """All rows in one array."""
+    """Return all rows in one array."""
     return gather(rows.visit(unchanged), concatenated=1)[0][0]
 
 
 def rows_at(X: Any, index: Array) -> Array:
-    """The rows of an ascending index, in memory; those of an array as they are."""
+    """Return the rows of an ascending index as an array in memory."""
     return X[index] if isinstance(X, np.ndarray) else in_memory(rows_of(X, index))

@@ -1,7 +1,7 @@
-"""COMPUTE: what a pass takes from one chunk of rows, in the array library that the chunk belongs to.
+"""COMPUTE: the kernels, functions of one chunk of rows, in the array library of the chunk.
 
-The functions here are the whole of what runs on a worker or on a GPU: small arrays in, small arrays out, no state. They
-are written in the array API, which NumPy, torch and CuPy share; ``like`` brings the small arrays to the chunk.
+Only these functions run on a worker or a GPU. They take and return small arrays and keep no state. They use the array
+API that NumPy, torch and CuPy share. ``like`` moves a small array to the device of the chunk.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 
 def progress_label(words: str) -> Callable[[Kernel], Kernel]:
-    """Declare what a pass with this kernel is called in lines about its progress."""
+    """Give a kernel the name under which progress lines report it."""
 
     def declare(kernel: Kernel) -> Kernel:
         cast(Any, kernel).progress_label = words
@@ -28,7 +28,7 @@ def progress_label(words: str) -> Callable[[Kernel], Kernel]:
 
 
 def namespace(chunk: Any) -> Any:
-    """The array library of a chunk."""
+    """Return the array library of a chunk."""
     if isinstance(chunk, np.ndarray):
         return np
     from array_api_compat import array_namespace
@@ -37,7 +37,7 @@ def namespace(chunk: Any) -> Any:
 
 
 def like(values: Any, chunk: Any) -> Any:
-    """A small array where the chunk is, at its precision."""
+    """Return a small array on the device of the chunk, at the chunk's precision."""
     if isinstance(chunk, np.ndarray):
         return np.asarray(values, dtype=chunk.dtype)
     xp = namespace(chunk)
@@ -45,7 +45,7 @@ def like(values: Any, chunk: Any) -> Any:
 
 
 def unit_rows(rows: Array) -> Array:
-    """Each row at length 1; an all-zero row stays as it is."""
+    """Scale each row to length 1; an all-zero row stays zero."""
     xp = namespace(rows)
     return rows / xp.clip(row_lengths(rows)[:, None], float(xp.finfo(rows.dtype).smallest_normal), None)
 
@@ -71,14 +71,14 @@ def sums_by_class(rows: Array, labels: Array, weights: Array, n_classes: int) ->
 # Below it the square of a float32 number is zero.
 SMALLEST = 1e-15
 NEWTON_STEPS = 60
-# A rate whose effect no float32 shows, for classes that have none: its logarithm is needed.
+# Stands for a rate of 0, whose logarithm does not exist. Its effect is below the precision of float32.
 SLOWEST = 1e-9
-# Entries that are worked on at once, so that they stay in the processor's cache.
+# Entries processed at once, so that they stay in the processor's cache.
 BLOCK_ENTRIES = 2**18
 
 
 def inspect(chunk: Array) -> tuple[Any, Any, Any]:
-    """How many values are not finite, whether any is not zero, and whether any is too large to be squared."""
+    """Return how many values are not finite, whether any is not zero, and whether any is too large to be squared."""
     xp, size = namespace(chunk), extent(chunk)
     wrong = 0 if size < np.inf else int(xp.sum(~xp.isfinite(chunk), dtype=xp.int64))
     return wrong, int(size > SMALLEST), int(size > LARGEST)
@@ -91,20 +91,20 @@ def extent(chunk: Array) -> float:
 
 
 def negative(chunk: Array) -> tuple[Any]:
-    """Whether any value is below zero."""
+    """Return whether any value is below zero."""
     return (int(bool(namespace(chunk).any(chunk < 0))),)
 
 
 def on_square_roots(chunk: Array, *aligned: Any, function: Any) -> tuple[Any, ...]:
-    """What a function says of the square roots of the rows; what is below zero counts as zero."""
+    """Apply a kernel to the square roots of the rows; negative values count as zero."""
     found: tuple[Any, ...] = function(square_roots(chunk), *aligned)
     return found
 
 
 def square_roots(chunk: Array) -> Array:
-    """Square roots, entry by entry."""
+    """Return the square root of each entry; negative values count as zero."""
     if isinstance(chunk, np.ndarray):
-        # Every pass takes them: one new array instead of two.
+        # In place, because every pass does this: one new array instead of two.
         rows = np.maximum(chunk, 0)
         return np.sqrt(rows, out=rows)
     xp = namespace(chunk)
@@ -113,7 +113,10 @@ def square_roots(chunk: Array) -> Array:
 
 @progress_label("whitening")
 def moments(chunk: Array, labels: Array, *, n_classes: int) -> tuple[Array, Array, Array, Array]:
-    """Of unit rows: class sums (C, d), class counts (C,), the sum of unlabeled rows (d,), X'X of the labeled (d, d)."""
+    """Return class sums (C, d), class counts (C,), the sum of unlabeled rows (d,) and X'X of the labeled rows (d, d).
+
+    All are of unit rows.
+    """
     xp, rows = namespace(chunk), unit_rows(chunk)
     known = labels != UNLABELED
     sums = sums_by_class(rows, labels, xp.ones_like(rows[:, 0]), n_classes)
@@ -130,7 +133,7 @@ def _counts(labels: Array, n_classes: int, xp: Any) -> Array:
 
 
 def labeled_unit_rows(chunk: Array, known: Array) -> tuple[Array]:
-    """The labeled rows themselves, at length 1."""
+    """Return the labeled rows, scaled to length 1."""
     return (unit_rows(chunk[known, :]),)
 
 
@@ -142,7 +145,7 @@ def unit_sum(chunk: Array) -> tuple[Array]:
 
 @progress_label("lengths of rows")
 def lengths(chunk: Array, *, metric: Any) -> tuple[Array, Array]:
-    """(N,) s = 1 / (|x| n) and b = 1 / n, n the length of the unit row seen through the metric."""
+    """Return (N,) s = 1 / (|x| n) and b = 1 / n, with n the length of the unit row after the metric."""
     norms = row_lengths(chunk)
     if metric.mean is None:
         return _inverse(norms), norms * 0 + 1
@@ -151,13 +154,13 @@ def lengths(chunk: Array, *, metric: Any) -> tuple[Array, Array]:
 
 
 def _inverse(lengths: Array) -> Array:
-    """1 / length, and 0 for an all-zero row, which then stays zero."""
+    """Return 1 / length, and 0 for an all-zero row, which then stays zero."""
     xp, tiny = namespace(lengths), float(np.finfo(np.float32).tiny)
     return xp.where(lengths > tiny, 1 / xp.clip(lengths, tiny, None), lengths * 0)
 
 
 def apply_scaled_metric(chunk: Array, scale: Array, shift: Array, *, metric: Any) -> tuple[Array]:
-    """The rows themselves in the metric, W' (s x - b mean)."""
+    """Return the rows after the metric, W' (s x - b mean)."""
     rows = chunk * like(scale, chunk)[:, None]
     if metric.mean is not None:
         rows = rows - like(shift, chunk)[:, None] * like(metric.mean, chunk)
@@ -190,7 +193,7 @@ def scores(chunk: Array, scale: Array, shift: Array, *, folded: Array, offset: A
 def hard(
     chunk: Array, scale: Array, shift: Array, *, folded: Array, offset: Array, bias: Array, with_sums: bool
 ) -> tuple[Any, ...]:
-    """The best class of each row: labels | masses, value, sums s x, sums b."""
+    """Assign each row to its best class. Return labels (concatenated), then masses, value, sums s x, sums b (added)."""
     xp = namespace(chunk)
     (found,) = scores(chunk, scale, shift, folded=folded, offset=offset)
     found += like(bias, chunk)
@@ -206,7 +209,10 @@ def soft(
     chunk: Array, scale: Array, shift: Array, *,
     folded: Array, offset: Array, bias: Array, temperature: float, own: Array, with_sums: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Softmax at a temperature: labels | masses, value, sums Q s x, sums Q b; ``own`` is that of :func:`shares`."""
+    """Assign rows softly by softmax at a temperature. Return labels, then masses, value, sums Q s x, sums Q b.
+
+    ``own`` (n,) is the self-influence: temperature times the rates of :func:`shares`.
+    """
     (found,) = scores(chunk, scale, shift, folded=folded, offset=offset)
     kernel, top = exponentials(found, bias, temperature)
     known: dict[str, Any] = {"factor": None, "temperature": temperature, "own": own, "with_sums": with_sums}
@@ -230,12 +236,12 @@ def soft_sums(
     chunk: Array, scale: Array, shift: Array, kernel: Array, top: Array, *,
     factor: Array | None, temperature: float, own: Array, with_sums: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """The answer of :func:`soft` from exponentials that are known, each to be taken times its class's factor."""
+    """Return the result of :func:`soft` from known exponentials, each multiplied by the factor of its class."""
     xp = namespace(chunk)
     weights = kernel if factor is None else kernel * like(factor, chunk)
     labels = xp.argmax(weights, axis=1)
-    weights, worth = shares(weights, own / temperature)
-    value = xp.sum(like(top, chunk) + temperature * worth, dtype=xp.float64)
+    weights, maxima = shares(weights, own / temperature)
+    value = xp.sum(like(top, chunk) + temperature * maxima, dtype=xp.float64)
     masses = xp.sum(weights, axis=0, dtype=xp.float64)
     if not with_sums:
         return labels, masses, value
@@ -245,28 +251,29 @@ def soft_sums(
 
 
 def shares(weights: Array, rates: Array) -> tuple[Array, Array]:
-    """Rows q that maximize <q, log w> - <q, log q> - sum_j rate_j q_j^2 / 2 on the simplex, and (N,) these maxima.
+    """Return the rows q that maximize <q, log w> - <q, log q> - sum_j rate_j q_j^2 / 2 on the simplex, and the maxima.
 
-    w / sum at rates 0; where all classes have one rate, the largest entry of q is that of w.
+    q (N, n) is w / sum(w) where all rates are 0. If all classes have the same rate, q and w have the same largest
+    class. The maxima are (N,).
     """
     xp = namespace(weights)
     rates = like(rates, weights)
     if not bool(xp.any(rates > 0)):
         norm = xp.sum(weights, axis=1)
         return weights / norm[:, None], xp.log(norm)
-    q, worth = xp.empty_like(weights), xp.empty_like(weights[:, 0])
+    q, maxima = xp.empty_like(weights), xp.empty_like(weights[:, 0])
     length = max(1, BLOCK_ENTRIES // weights.shape[1])
     rates = xp.clip(rates, SLOWEST, None)
     for start in range(0, weights.shape[0], length):
         rows = slice(start, start + length)
-        q[rows, :], worth[rows] = _shares(weights[rows, :], rates)
-    return q, worth
+        q[rows, :], maxima[rows] = _shares(weights[rows, :], rates)
+    return q, maxima
 
 
 def _shares(weights: Array, rates: Array) -> tuple[Array, Array]:
-    """log q_j + rate_j q_j = log w_j + a, one a for each row: Newton's method for log(q / w) and a at once.
+    """Solve log q_j + rate_j q_j = log w_j + a by Newton's method for log(q / w) and a, with one a for each row.
 
-    It comes from above after its first step, and starts where a has its value for w / sum.
+    It starts with the value of a for q = w / sum(w). After the first step it converges from above.
     """
     xp = namespace(weights)
     tiny = float(xp.finfo(weights.dtype).smallest_normal)
@@ -285,7 +292,7 @@ def _shares(weights: Array, rates: Array) -> tuple[Array, Array]:
         change += (level[:, None] - excess) / slope
         q = weights * xp.exp(change)
         total = xp.sum(q, axis=1)
-        # The step's first order makes rows sum to 1: what they have more is what it left undone.
+        # To first order the step makes rows sum to 1, so the excess of the sum measures the remaining error.
         if float(xp.max(total)) - 1 < 0.1 * float(xp.finfo(weights.dtype).eps) ** 0.5:
             break
     q = q / total[:, None]

@@ -27,14 +27,14 @@ class ProgressRows:
         return ProgressRows(self.rows.select(index, dtype))
 
     def visit(self, function: Callable[..., tuple[Any, ...]], *aligned: Array) -> Iterator[tuple[Any, ...]]:
-        # What the workers of a cluster do is seen on their own dashboard; their results add themselves up there.
+        # Workers of a cluster add up their results themselves and show their progress on Dask's dashboard.
         return self.rows.visit(function, *aligned) if self.far else self._visit(function, *aligned)
 
     def _visit(self, function: Callable[..., tuple[Any, ...]], *aligned: Array) -> Iterator[tuple[Any, ...]]:
-        # A device brings what is bound in a partial to itself, so the function must stay one.
+        # A device copies the arrays bound in a partial to itself, so the function must stay a partial.
         inner, bound = (function.func, function.keywords) if isinstance(function, partial) else (function, {})
         name = getattr(_innermost(function), "progress_label", "pass")
-        start = told = perf_counter()
+        start = printed = perf_counter()
         done = 0
 
         @wraps(inner)
@@ -45,27 +45,27 @@ class ProgressRows:
 
         for result in self.rows.visit(partial(counted, **bound), *aligned):
             now = perf_counter()
-            if now - told > SECONDS_BETWEEN_LINES and done < self.n_rows:
-                told = now
+            if now - printed > SECONDS_BETWEEN_LINES and done < self.n_rows:
+                printed = now
                 left = time_left(now - start, done, self.n_rows - done)
                 print_line(f"{name}: {done / self.n_rows:.0%} of {self.n_rows} rows, {left}")
             yield result
 
 
 def _innermost(function: Any) -> Any:
-    """What a pass computes, under what prepares its rows."""
+    """Return the kernel of a pass, without the functions that prepare its rows."""
     if not isinstance(function, partial):
         return function
     return _innermost(function.keywords.get("function", function.func))
 
 
 def with_progress(X: Any) -> ProgressRows:
-    """An array or rows whose passes report their progress."""
+    """Return rows whose passes report their progress."""
     return ProgressRows(rows_of(X))
 
 
 def time_left(seconds: float, done: int, remaining: int) -> str:
-    """How long the remaining work takes at the speed so far: ``done`` parts took so many seconds.
+    """Return how long the remaining parts take if ``done`` parts took ``seconds``.
 
     >>> time_left(10.0, 2, 4), time_left(60.0, 1, 4)
     ('about 20 s left', 'about 4 min left')
@@ -75,5 +75,5 @@ def time_left(seconds: float, done: int, remaining: int) -> str:
 
 
 def print_line(line: str) -> None:
-    """A line on standard error."""
+    """Print a line on standard error."""
     print(line, file=sys.stderr, flush=True)

@@ -1,7 +1,7 @@
-"""READ: a fingerprint of all rows, taken in a pass that is made anyway.
+"""READ: compute a fingerprint of all rows during a pass that is needed anyway.
 
-The number does not depend on how rows are divided into chunks. It changes when a value changes or rows change places.
-It finds accidents. It is no protection from someone who wants two data sets to have the same number.
+The fingerprint does not depend on how rows are divided into chunks. It changes when a value or the order of rows
+changes. It detects accidents. It is not cryptographic: somebody can construct two data sets with the same fingerprint.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BLOCK = 2**18
 
 
 def seal_chunk(chunk: Any, numbers: Any) -> tuple[float, ...]:
-    """The chunk's share of the fingerprint in 16-bit pieces, whose sums float64 holds exactly."""
+    """Return the chunk's part of the fingerprint as 16-bit pieces, whose sums float64 represents exactly."""
     rows = np.ascontiguousarray(back(chunk))
     words = rows.view(np.uint32).reshape(len(rows), -1) if rows.size else np.zeros((len(rows), 0), np.uint32)
     weights = np.random.default_rng(0).integers(1, 2**63, words.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
@@ -28,30 +28,30 @@ def seal_chunk(chunk: Any, numbers: Any) -> tuple[float, ...]:
     with np.errstate(over="ignore"):
         for start in range(0, len(words), step):
             part = slice(start, start + step)
-            # A product is mixed before it is multiplied, so that two rows that change places change the sum.
+            # Row hashes are mixed before they are multiplied by position, so that swapping two rows changes the sum.
             own = _mixed((words[part] * weights).sum(axis=1, dtype=np.uint64))
             total += (own * places[part]).sum(dtype=np.uint64)
     return tuple(float((int(total) >> 16 * piece) & 0xFFFF) for piece in range(_PIECES))
 
 
 def inspect_and_seal(chunk: Any, numbers: Any) -> tuple[Any, ...]:
-    """What :func:`~superproto.samples.kernels.inspect` finds, then the pieces of the fingerprint."""
+    """Return the results of :func:`~superproto.samples.kernels.inspect`, then the pieces of the fingerprint."""
     return (*kernels.inspect(chunk), *seal_chunk(chunk, numbers))
 
 
 def seal_of_rows(rows: ChunkedRows) -> str:
-    """The fingerprint of all rows, in a pass of its own."""
+    """Return the fingerprint of all rows, in a separate pass."""
     return seal_text(rows, add_up(rows.visit(seal_chunk, np.arange(rows.n_rows))))
 
 
 def seal_text(rows: ChunkedRows, pieces: Any) -> str:
-    """The fingerprint, with the shape and the precision that it was taken at."""
+    """Return the fingerprint as text, preceded by the shape and the precision of the rows."""
     total = sum(int(float(piece)) << 16 * place for place, piece in enumerate(pieces)) % 2**64
     return f"{rows.n_rows} {rows.n_columns} {np.dtype(rows.dtype).str} {total:016x}"
 
 
 def _mixed(values: Array) -> Array:
-    """splitmix64: neighbors become unrelated."""
+    """Hash each number by splitmix64, so that neighboring numbers become unrelated."""
     with np.errstate(over="ignore"):
         values = values + np.uint64(0x9E3779B97F4A7C15)
         values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-# Multiplications below which a fit uses one thread. Threads that wait for each other on a busy machine cost many times
-# what a second one gains on products as small as this.
+# Number of multiplications below which a fit uses one thread. For such small products, waiting for other threads on a
+# busy machine costs more than a second thread gains.
 SMALL_WORK = 2**36
 
 
 def threads_for(work: float) -> AbstractContextManager[Any]:
-    """One thread for so many multiplications, or as many as the library is set to use where they are many."""
+    """Limit BLAS to one thread for fewer than ``SMALL_WORK`` multiplications; otherwise change nothing."""
     if work >= SMALL_WORK:
         return nullcontext()
     from threadpoolctl import threadpool_limits

@@ -12,7 +12,9 @@ _current: ContextVar[dict[str, float] | None] = ContextVar("superproto_seconds",
 
 @contextmanager
 def measured() -> Iterator[dict[str, float]]:
-    """The seconds of every span inside the block, by name. Each second is counted once, in the innermost span.
+    """Measure the seconds of every :func:`span` inside the block, by name.
+
+    Each second is counted once, in the innermost span.
 
     >>> with measured() as seconds:
     ...     with span("fit"):
@@ -30,7 +32,7 @@ def measured() -> Iterator[dict[str, float]]:
 
 
 def span(name: str) -> AbstractContextManager[None]:
-    """Count the block's seconds under this name, less those of the spans inside it; nothing where nobody measures."""
+    """Count the block's seconds under this name, without those of inner spans. Outside :func:`measured` do nothing."""
     seconds = _current.get()
     return nullcontext() if seconds is None else _counted(name, seconds)
 

@@ -1,8 +1,8 @@
-"""READ: whitened samples: the Gram matrix, class sums, scores and assignments, computed chunk by chunk.
+"""READ: compute the Gram matrix, class sums, scores and assignments of whitened samples chunk by chunk.
 
-Samples are seen through a metric, x~ = W' (s x - b mean): unit rows, centered, whitened, unit rows again. Nothing of
-size (N, d) is formed for that. The map is folded into the prototypes before a pass and into the sums after it; what is
-kept per sample is s and b.
+A metric maps samples to x~ = W' (s x - b mean): rows are scaled to length 1, centered, whitened and scaled again. No
+whitened array of size (N, d) is formed. W is applied to the prototypes before a pass and to the sums after it. Only
+the two numbers s and b are stored for each sample.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from superproto.samples import kernels
 from superproto.samples.chunks import UNLABELED, Array, ChunkedRows, add_up, gather
 from superproto.samples.whitening import Metric
 
-# Scores of the pool and their exponentials, kept while the prototypes stay: a pass then costs no product with X.
+# Maximum size of the cached scores and their exponentials. While prototypes stay the same, a pass over cached scores
+# needs no product with X.
 SCORE_CACHE_BYTES = 512 * 2**20
-# exp(x) of float32 ends near x = -87: how far biases may move before the exponentials are taken anew.
+# How far biases may move, in temperatures, before the exponentials are computed anew: float32 underflows near -87.
 DRIFT = 30.0
 
 
 class Assignment(NamedTuple):
-    """An answer to ``assign``: (N,) labels, (n,) masses c = Q'1, (n, d) sums Q'X, and the value of the best Q.
+    """The result of ``assign``: labels (N,), masses c = Q'1 (n,), sums Q'X (n, d), and the value of the best Q.
 
-    value = sum_i max_j s_ij for T = 0, else max sum Q s - T Q log Q - own_j Q^2 / 2, with s_ij = <x_i, p_j> + bias_j;
-    without own votes this is T sum_i log sum_j exp(s_ij / T).
+    value = sum_i max_j s_ij for T = 0, else max sum Q s - T Q log Q - own_j Q^2 / 2, with s_ij = <x_i, p_j> + bias_j.
+    Without self-influence (own = 0) this is T sum_i log sum_j exp(s_ij / T).
     """
 
     labels: Array
@@ -37,20 +38,20 @@ class Assignment(NamedTuple):
 
 
 class Folded(NamedTuple):
-    """The metric folded into prototypes: W p_j (n, d), and their products with the mean (n,)."""
+    """Prototypes multiplied by the metric: W p_j (n, d), and their products with the mean (n,)."""
 
     rows: Array
     offset: Array
 
 
 def fold(metric: Metric, prototypes: Array) -> Folded:
-    """What prototypes become for rows that come as they are."""
+    """Multiply prototypes by the metric, so that their products with raw rows are scores of whitened rows."""
     rows = metric.backward(prototypes)
     return Folded(rows, np.zeros(len(prototypes)) if metric.mean is None else rows @ metric.mean)
 
 
 class WhitenedSamples:
-    """Rows behind a metric. Everything below reads them chunk by chunk."""
+    """Rows with a metric. Every method reads the rows chunk by chunk."""
 
     def __init__(self, rows: ChunkedRows, metric: Metric) -> None:
         self.rows = metric.through(rows)
@@ -60,7 +61,7 @@ class WhitenedSamples:
         self._cache: _ScoreCache | None = None
 
     def _lengths(self) -> tuple[Array, Array]:
-        """(N,) s = 1 / (|x| n) and b = 1 / n, n the length of the whitened row."""
+        """Return (N,) s = 1 / (|x| n) and b = 1 / n, with n the length of the whitened row."""
         if self.n == 0:
             return np.zeros(0), np.zeros(0)
         metric = self.metric.at(self.rows.dtype)
@@ -68,38 +69,39 @@ class WhitenedSamples:
         return scale, shift
 
     def some(self, index: Array) -> WhitenedSamples:
-        """The samples of an ascending index."""
+        """Return the samples of an ascending index."""
         some = copy.copy(self)
         some.rows, some.n, some._cache = self.rows.select(index), len(index), None
         some.scale, some.shift = self.scale[index], self.shift[index]
         return some
 
     def spread(self, at_most: int) -> Array:
-        """Ascending numbers of so many samples, evenly spread in the order of their lengths.
+        """Return ascending row numbers of at most so many samples, evenly spread in the order of their lengths.
 
-        Lengths belong to samples, so that the order of the rows does not decide which are chosen.
+        The length is a property of the sample, so the choice does not depend on the order of the rows.
         """
         if self.n <= at_most:
             return np.arange(self.n)
         return np.sort(np.argsort(self.scale, kind="stable")[evenly_spread_rows(self.n, at_most)])
 
     def lengths(self) -> Array:
-        """(N,) n, the length of a whitened row before its last normalization."""
+        """Return (N,) n, the length of each whitened row before its last normalization."""
         shift = self.shift.astype(np.float64)
         return np.divide(1.0, shift, out=np.zeros_like(shift), where=shift > 0)
 
     def plain_sums(self, labels: Array, n_classes: int) -> Array:
-        """(C, d) class sums of whitened rows before their last normalization."""
+        """Return the (C, d) class sums of whitened rows before their last normalization."""
         plain = copy.copy(self)
         plain.scale, plain.shift = self.scale * self.lengths(), np.ones_like(self.shift)
         return plain.class_sums(labels, n_classes)[1]
 
     @property
     def dimension(self) -> int:
+        """The number of features."""
         return self.rows.n_columns
 
     def gram(self) -> Array:
-        """X~' X~ (d, d), in one pass."""
+        """Return the Gram matrix X~' X~ (d, d), in one pass."""
         second, crossed = add_up(self.rows.visit(kernels.second_moment, self.scale, self.shift))
         if self.metric.mean is not None:
             mean = self.metric.mean
@@ -108,14 +110,14 @@ class WhitenedSamples:
         return self.metric.forward(self.metric.forward(second).T)
 
     def materialize(self) -> Array:
-        """X~ itself (N, d), for the case N < d, where it is the smaller matrix."""
+        """Return X~ itself (N, d), for N < d, where it is smaller than the Gram matrix."""
         if self.n == 0:
             return np.zeros((0, self.dimension))
-        see = partial(kernels.apply_scaled_metric, metric=self.metric.at(self.rows.dtype))
-        return gather(self.rows.visit(see, self.scale, self.shift), concatenated=1)[0][0]
+        kernel = partial(kernels.apply_scaled_metric, metric=self.metric.at(self.rows.dtype))
+        return gather(self.rows.visit(kernel, self.scale, self.shift), concatenated=1)[0][0]
 
     def class_sums(self, labels: Array, n_classes: int) -> tuple[Array, Array]:
-        """Counts (C,) and sums (C, d) of the samples of each class, for labels that are known."""
+        """Return the counts (C,) and sums (C, d) of the samples of each class. Every label must be known."""
         counts = np.bincount(labels, minlength=n_classes).astype(np.float64)
         if self.n == 0:
             return counts, np.zeros((n_classes, self.dimension))
@@ -125,10 +127,17 @@ class WhitenedSamples:
     def assign(
         self, prototypes: Array, bias: Array, temperature: float, own: Array | None = None, with_sums: bool = True
     ) -> Assignment:
-        """The best assignment to prototypes (n, d), each with an advantage ``bias`` (n,): hard at T = 0, else soft.
+        """Compute the best assignment of samples to prototypes: hard at temperature 0, else soft.
 
-        ``own`` (n,): what a sample's own vote adds to its score in a class, taken back where the assignment is soft.
-        Without sums, a soft answer that comes from remembered scores has no labels either.
+        Parameters
+        ----------
+        prototypes : (n, d)
+        bias : (n,)
+            Added to the scores of each prototype.
+        own : (n,), optional
+            Self-influence: how much a sample raises its own score in a class. A soft assignment is corrected for it.
+        with_sums : bool, default=True
+            Compute the sums Q'X. Without them, a soft assignment from cached scores has no labels either.
         """
         if self.n == 0:
             return Assignment(np.zeros(0, dtype=np.int64), np.zeros(len(bias)), np.zeros_like(prototypes), 0.0)
@@ -137,25 +146,25 @@ class WhitenedSamples:
         if remember and not with_sums:
             masses, value = self._cached_scores(prototypes, bias, temperature).answer(bias, own)
             return Assignment(np.zeros(0, dtype=np.int64), masses, np.zeros(prototypes.shape), value)
-        # Far away, a product with X is cheaper than sending it the exponentials.
+        # On a cluster, a product with X is cheaper than sending the exponentials to the workers.
         if remember and not getattr(self.rows, "far", False):
             found = self._visit_cached(self._cached_scores(prototypes, bias, temperature), bias, own)
         else:
             small: dict[str, Any] = {**self._folded(prototypes), "bias": bias, "with_sums": with_sums}
             soft = partial(kernels.soft, temperature=temperature, own=own, **small)
-            ask = soft if temperature else partial(kernels.hard, **small)
-            found = self.rows.visit(ask, self.scale, self.shift)
+            kernel = soft if temperature else partial(kernels.hard, **small)
+            found = self.rows.visit(kernel, self.scale, self.shift)
         (labels,), (masses, value, *sums) = gather(found, concatenated=1)
         return Assignment(
             labels, masses, self._into_metric(*sums) if sums else np.zeros(prototypes.shape), float(value)
         )
 
     def scores(self, prototypes: Array, folded: Folded | None = None) -> Array:
-        """<x_i, p_j> (N, n); ``folded`` spares folding the metric into the prototypes again."""
+        """Return the scores <x_i, p_j> (N, n). ``folded``: the result of :func:`fold`, if it is known already."""
         if self.n == 0:
             return np.zeros((0, len(prototypes)))
-        ask = partial(kernels.scores, **self._folded(prototypes, folded))
-        return gather(self.rows.visit(ask, self.scale, self.shift), concatenated=1)[0][0]
+        kernel = partial(kernels.scores, **self._folded(prototypes, folded))
+        return gather(self.rows.visit(kernel, self.scale, self.shift), concatenated=1)[0][0]
 
     def _folded(self, prototypes: Array, known: Folded | None = None) -> dict[str, Array]:
         rows, offset = fold(self.metric, prototypes) if known is None else known
@@ -165,7 +174,7 @@ class WhitenedSamples:
         return 2 * self.n * len(prototypes) * self.rows.dtype.itemsize <= SCORE_CACHE_BYTES
 
     def _cached_scores(self, prototypes: Array, bias: Array, temperature: float) -> _ScoreCache:
-        """Scores for as long as the prototypes stay the same object, with exponentials near the current biases."""
+        """Return the score cache of these prototypes (the same object), with exponentials near the current biases."""
         cache = self._cache
         if cache is None or cache.prototypes is not prototypes or cache.temperature != temperature:
             self._cache = None
@@ -173,12 +182,12 @@ class WhitenedSamples:
         cache.center(bias)
         return cache
 
-    def _visit_cached(self, kernel: _ScoreCache, bias: Array, own: Array) -> Any:
-        factor = kernel.factor(bias)
-        ask = partial(kernels.soft_sums, factor=factor, temperature=kernel.temperature, own=own, with_sums=True)
-        # What the factor leaves out of its exponent belongs to every row's top.
-        top = kernel.top + float((bias - kernel.bias).max())
-        return self.rows.visit(ask, self.scale, self.shift, kernel.exponentials, top)
+    def _visit_cached(self, cache: _ScoreCache, bias: Array, own: Array) -> Any:
+        factor = cache.factor(bias)
+        kernel = partial(kernels.soft_sums, factor=factor, temperature=cache.temperature, own=own, with_sums=True)
+        # The factor is scaled to a maximum of 1; add the logarithm of the scale to the maximum of every row.
+        top = cache.top + float((bias - cache.bias).max())
+        return self.rows.visit(kernel, self.scale, self.shift, cache.exponentials, top)
 
     def _into_metric(self, sums: Array, shifts: Array) -> Array:
         """W' (sums of s x  -  sums of b * mean)."""
@@ -188,9 +197,10 @@ class WhitenedSamples:
 
 
 class _ScoreCache:
-    """Scores S (N, n) of some prototypes, and exp((S + bias - top) / T) for a bias from which others are a factor away.
+    """Scores S (N, n) of some prototypes, and exp((S + bias - top) / T) at a reference bias.
 
-    A pass at another bias is two thin products with the exponentials.
+    The exponentials at another bias differ by one factor per class. A pass at another bias therefore needs only two
+    products of the exponentials with a vector.
     """
 
     def __init__(self, prototypes: Array, temperature: float, scores: Array) -> None:
@@ -202,7 +212,7 @@ class _ScoreCache:
         self.bias: Array | None = None
 
     def center(self, bias: Array) -> None:
-        """Take the exponentials anew where the biases have drifted so far that float32 could lose a class."""
+        """Compute the exponentials anew if the biases moved so far that a class could underflow in float32."""
         if self.bias is not None and np.ptp(bias - self.bias) <= DRIFT * self.temperature:
             return
         if self.bias is None:
@@ -212,40 +222,40 @@ class _ScoreCache:
             self.exponentials[part], self.top[part] = kernels.exponentials(self.scores[part], bias, self.temperature)
 
     def factor(self, bias: Array) -> Array:
-        """(n,) exp((bias - own bias) / T), the largest being 1."""
+        """Return (n,) exp((bias - reference bias) / T), scaled so that the largest entry is 1."""
         change = bias - self.bias
         return np.exp((change - change.max()) / self.temperature)
 
     def answer(self, bias: Array, own: Array) -> tuple[Array, float]:
-        """Masses and value at a bias."""
+        """Return the masses (n,) and the value at a bias."""
         factor = self.factor(bias).astype(self.scores.dtype)
-        masses, worth = np.zeros(len(bias)), 0.0
+        masses, total = np.zeros(len(bias)), 0.0
         for part in self._blocks():
             found, logs = self._shares(part, factor, own)
             masses += found
-            worth += float(logs.sum(dtype=np.float64))
+            total += float(logs.sum(dtype=np.float64))
         largest = float((bias - self.bias).max())
-        return masses, float(self.top.sum(dtype=np.float64)) + len(self.top) * largest + self.temperature * worth
+        return masses, float(self.top.sum(dtype=np.float64)) + len(self.top) * largest + self.temperature * total
 
     def _shares(self, part: slice, factor: Array, own: Array) -> tuple[Array, Array]:
-        """(n,) what classes get of some rows, and what each row is worth; without own votes by two thin products."""
+        """Return the mass of each class (n,) from some rows, and the value of each of these rows."""
         if own.any():
-            shares, worth = kernels.shares(self.exponentials[part] * factor, own / self.temperature)
-            return shares.sum(axis=0, dtype=np.float64), worth
+            shares, values = kernels.shares(self.exponentials[part] * factor, own / self.temperature)
+            return shares.sum(axis=0, dtype=np.float64), values
         norms = self.exponentials[part] @ factor
         return ((1 / norms) @ self.exponentials[part]) * factor, np.log(norms)
 
     def _blocks(self) -> list[slice]:
-        """Rows in blocks that stay in the processor's cache between two products."""
+        """Return slices of rows that stay in the processor's cache between two products."""
         length = max(1, kernels.BLOCK_ENTRIES // max(1, self.scores.shape[1]))
         return [slice(start, start + length) for start in range(0, len(self.scores), length)]
 
 
 def evenly_spread_rows(length: int, at_most: int) -> Array:
-    """Ascending row numbers, evenly spread over so many rows: all of them, or `at_most`."""
+    """Return at most ``at_most`` ascending row numbers, evenly spread over ``length`` rows."""
     return np.unique(np.linspace(0, length - 1, min(length, at_most)).astype(np.int64))
 
 
 def labeled_and_pool(labels: Array) -> tuple[Array, Array]:
-    """Row numbers of the labeled samples and of the ones to be labeled."""
+    """Return the row numbers of the labeled and of the unlabeled samples."""
     return np.flatnonzero(labels != UNLABELED), np.flatnonzero(labels == UNLABELED)

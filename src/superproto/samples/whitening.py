@@ -1,14 +1,13 @@
-"""WHITEN: the metric learned from the labeled samples, in which classes are round.
+"""WHITEN: learn from the labeled samples the metric in which the within-class covariance is close to the identity.
 
     (roots ->) unit rows -> minus mean -> times W, W W' = (S + c I)^-1 -> unit rows,  c = tr(S) / (N - m)
 
-S is the pooled within-class covariance of the labeled rows (c may be given: shrinkage * mean eigenvalue). W is
-triangular, from a Cholesky factor: any other W with this W W' is a rotation of it, but takes an eigendecomposition and
-twice the products. No test label is used: unlabeled rows (label -1) enter the mean alone. See ``docs/math.md`` for
-what this does to real features.
+S is the pooled within-class covariance of the N labeled rows of m classes. c may be given as ``shrinkage`` times the
+mean eigenvalue. W is triangular, from a Cholesky factor. Any other W with the same W W' is a rotation of it, but needs
+an eigendecomposition and twice the multiplications. Unlabeled rows (label -1) contribute to the mean only.
 
-Features that are never negative (counts, histograms, what comes out of a ReLU) are heavy-tailed: a few large values
-make a row's direction. Their square roots are rounder; estimators take these first (:func:`is_nonnegative`).
+Features that are never negative (counts, histograms, outputs of a ReLU) are heavy-tailed: a few large values determine
+the direction of a row. Estimators therefore take their square roots first (:func:`is_nonnegative`).
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ from superproto.samples.kernels import (
     unit_sum,
 )
 
-# Columns of a triangular map that are taken at once; the rows of zeros below them are not.
+# Columns of a triangular matrix that are multiplied at once. The rows of zeros below a block are skipped.
 BLOCK_COLUMNS = 256
-# What float32 may take from an eigenvalue of the scatter of unit rows is surely less.
+# Upper bound of the rounding error of float32 in an eigenvalue of the covariance of unit rows.
 ROUNDING = 1e-6
 
 
@@ -47,7 +46,7 @@ ROUNDING = 1e-6
 class Metric:
     """An affine map of unit rows: x -> (x - mean) W, with W a ``matrix`` (d, d), or rest I + B diag(gains) B'.
 
-    ``None`` everywhere: x -> x. ``root``: x is the unit row of the features' square roots.
+    With ``None`` everywhere it is the identity. With ``root``, x is the unit row of the features' square roots.
     """
 
     mean: Array | None = None
@@ -58,7 +57,7 @@ class Metric:
     root: bool = False
 
     def forward(self, rows: Array) -> Array:
-        """rows W: from unit features to the metric (the mean is not subtracted here)."""
+        """Return rows W. The mean is not subtracted here."""
         if self.matrix is not None:
             return _product(rows, like(self.matrix, rows), self._blocks)
         if self.basis is None or self.gains is None:
@@ -67,25 +66,25 @@ class Metric:
         return float(self.rest) * rows + ((rows @ basis) * like(self.gains, rows)) @ basis.T
 
     def backward(self, rows: Array) -> Array:
-        """rows W': what a vector of the metric is multiplied with when features come as they are."""
+        """Return rows W': <x W, p> = <x, p W'>, so a product with whitened rows becomes one with raw rows."""
         if self.matrix is not None:
             return rows @ self.matrix.T
         return self.forward(rows)
 
     def undo(self, rows: Array) -> Array:
-        """rows W^-1: what vectors of the metric are among the features."""
+        """Return rows W^-1: map whitened vectors back to the space of the features."""
         if self.matrix is not None:
             return np.asarray(np.linalg.solve(self.matrix.T, rows.T).T)
         return self._undo_symmetric(rows)
 
     def undo_transposed(self, rows: Array) -> Array:
-        """rows W^-1': <u W^-1, t> = <u, t W^-1'>."""
+        """Return rows W^-1': <u W^-1, t> = <u, t W^-1'>."""
         if self.matrix is not None:
             return np.asarray(np.linalg.solve(self.matrix, rows.T).T)
         return self._undo_symmetric(rows)
 
     def _undo_symmetric(self, rows: Array) -> Array:
-        """Of r I + B diag(g) B' by its eigenvalues."""
+        """Multiply by the inverse of rest I + B diag(gains) B', by its eigenvalues."""
         if self.basis is None or self.gains is None:
             return rows
         change = 1 / (self.rest + self.gains) - 1 / self.rest
@@ -93,7 +92,7 @@ class Metric:
 
     @cached_property
     def _blocks(self) -> list[tuple[int, int, int]]:
-        """(first column, last column, last row that is not all zero) of every block of the matrix's columns."""
+        """The first column, the last column and the last nonzero row of every block of columns of the matrix."""
         assert self.matrix is not None
         starts = range(0, self.matrix.shape[1], BLOCK_COLUMNS)
         blocks = [(start, min(start + BLOCK_COLUMNS, self.matrix.shape[1])) for start in starts]
@@ -101,7 +100,7 @@ class Metric:
         return [(start, stop, int(rows.max(initial=0)) + 1) for (start, stop), rows in zip(blocks, filled)]
 
     def through(self, rows: ChunkedRows) -> ChunkedRows:
-        """The rows that the map is for: as they are, or their roots, which are kept if they are few."""
+        """Return the rows, or their square roots if ``root``; roots of few rows are computed once and kept."""
         if not self.root:
             return rows
         if isinstance(rows, ArrayRows) and 0 < rows.n_rows * rows.n_columns * rows.dtype.itemsize <= KEPT_BYTES:
@@ -109,14 +108,14 @@ class Metric:
         return RootRows(rows)
 
     def at(self, dtype: DTypeLike) -> Metric:
-        """The same map at a precision, converted once for a whole pass."""
+        """Return the same map at another precision. Convert once for a whole pass."""
         arrays = {name: getattr(self, name) for name in ("mean", "matrix", "basis", "gains")}
         changed: dict[str, Any] = {k: np.asarray(array, dtype) for k, array in arrays.items() if array is not None}
         return replace(self, **changed)
 
 
 def _product(rows: Array, matrix: Array, blocks: list[tuple[int, int, int]]) -> Array:
-    """rows @ matrix, without the rows of zeros below each block of columns."""
+    """Return rows @ matrix; skip the rows of zeros below each block of columns."""
     parts = [rows[:, :height] @ matrix[:height, start:stop] for start, stop, height in blocks]
     if len(parts) == 1:
         return parts[0]
@@ -126,7 +125,7 @@ def _product(rows: Array, matrix: Array, blocks: list[tuple[int, int, int]]) -> 
 
 
 class RootRows:
-    """The square roots of rows that are never negative, taken chunk by chunk."""
+    """The square roots of nonnegative rows, computed chunk by chunk."""
 
     def __init__(self, rows: ChunkedRows) -> None:
         self.rows = rows
@@ -141,13 +140,13 @@ class RootRows:
 
 
 def is_nonnegative(rows: ChunkedRows) -> bool:
-    """No value is below zero: then square roots come first."""
+    """Tell whether no value is below zero; estimators then take square roots first."""
     (below,) = add_up(rows.visit(negative))
     return not below
 
 
 class _Moments(NamedTuple):
-    """What one pass over the rows adds up."""
+    """The sums that one pass over the rows computes; see :func:`superproto.samples.kernels.moments`."""
 
     class_sums: Array
     class_counts: Array
@@ -158,7 +157,19 @@ class _Moments(NamedTuple):
 def learn_metric(
     rows: ChunkedRows, labels: Array, n_classes: int, shrinkage: float | None = None, root: bool = False
 ) -> Metric:
-    """The within-class metric of the labeled rows (or of their roots); the mean is over all rows, labeled or not."""
+    """Learn the whitening metric from the labeled rows.
+
+    Parameters
+    ----------
+    rows, labels
+        Samples and their class numbers; -1 is unlabeled. The mean is over all rows, labeled or not.
+    n_classes : int
+        The number of classes.
+    shrinkage : float, optional
+        Larger: closer to no whitening. The default is :func:`natural_shrinkage`.
+    root : bool, default=False
+        Take square roots of the features first.
+    """
     if root:
         return replace(learn_metric(RootRows(rows), labels, n_classes, shrinkage), root=True)
     labeled = int(np.count_nonzero(labels != UNLABELED))
@@ -180,7 +191,7 @@ def learn_metric(
 
 
 def whitening_matrix(within: Array, shrinkage: float) -> Array:
-    """W (d, d) with W W' = (within + c I)^-1; triangular, unless rounding could make the sum indefinite."""
+    """Return W (d, d) with W W' = (within + c I)^-1; triangular, unless rounding could make the sum indefinite."""
     average = float(np.trace(within)) / len(within)
     if shrinkage * average > ROUNDING:
         within[np.diag_indices_from(within)] += shrinkage * average
@@ -191,16 +202,16 @@ def whitening_matrix(within: Array, shrinkage: float) -> Array:
 
 
 def natural_shrinkage(labels: Array, n_columns: int) -> float:
-    """d / (N - m): then c = tr(W) / (N - m), the scatter that one degree of freedom of the labeled rows carries.
+    """Return the default shrinkage d / (N - m), so that c = tr(S) / (N - m), the scatter per degree of freedom.
 
-    Many rows for their number of features are whitened nearly in full, few rows hardly; no data set needs a number.
+    With many rows per feature the whitening is nearly complete; with few rows it is weak.
     """
     known = labels[labels != UNLABELED]
     return n_columns / max(1, len(known) - len(np.unique(known)))
 
 
 def _thin_metric(rows: ChunkedRows, labels: Array, n_classes: int, shrinkage: float) -> Metric:
-    """The same metric when there are fewer labeled rows than features: no (d, d) matrix is formed."""
+    """Learn the same metric from fewer labeled rows than features, without a (d, d) matrix."""
     parts = [part for (part,) in rows.visit(labeled_unit_rows, labels != UNLABELED)]
     (total,) = add_up(rows.visit(unit_sum))
     mean = total / max(rows.n_rows, 1)
@@ -222,7 +233,7 @@ def _thin_metric(rows: ChunkedRows, labels: Array, n_classes: int, shrinkage: fl
 
 
 def _inverse_roots(eigenvalues: Array, average: float, shrinkage: float) -> Array:
-    """(w + c)^(-1/2), c = shrinkage * mean(w); eigenvalues that rounding made negative count as 0."""
+    """Return (w + c)^(-1/2) with c = shrinkage * mean(w); eigenvalues that rounding made negative count as 0."""
     floor = max(shrinkage * average, np.finfo(np.float64).eps * max(float(eigenvalues.max(initial=0.0)), average))
     if floor <= 0:
         return np.ones_like(eigenvalues)
@@ -230,21 +241,21 @@ def _inverse_roots(eigenvalues: Array, average: float, shrinkage: float) -> Arra
 
 
 def _is_degenerate(class_counts: Array) -> bool:
-    """No class has two samples, so there is no scatter within classes."""
+    """Tell whether no class has two samples, so that there is no within-class covariance."""
     return bool(class_counts.max(initial=0) < 2)
 
 
 def _warn_fallback() -> None:
     warnings.warn(
-        "No class has more than one labeled sample, so there is no within-class covariance to whiten by: "
-        "the total covariance of the labeled samples is used instead.",
+        "No class has more than one labeled sample, so there is no within-class covariance for whitening. "
+        "The total covariance of the labeled samples is used instead.",
         UserWarning,
         stacklevel=5,
     )
 
 
 def apply_metric(metric: Metric, chunk: Array) -> Array:
-    """(root ->) unit -> center -> map -> unit, for a chunk of rows."""
+    """Apply the metric to a chunk of rows: square roots if ``root``, unit rows, minus mean, times W, unit rows."""
     rows = unit_rows(square_roots(chunk) if metric.root else chunk)
     if metric.mean is not None:
         rows -= like(metric.mean, rows)

@@ -1,4 +1,4 @@
-"""Records that lie in the folder benchmarks of a checkout or of the installed package, where no other file is given."""
+"""Find a file of records: the one given, or the one in the folder benchmarks of a checkout or of the package."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _FOLDER = Path("benchmarks")
 
 
 def records_file(given: Path | None, name: str, option: str = "--records", *, shipped: bool = False) -> Path:
-    """The file that was given, or benchmarks/NAME when the current folder is a checkout.
+    """Return the given file, or benchmarks/NAME if the current folder is a checkout.
 
-    ``shipped``: it is only read, so outside a checkout the file that comes with the package does too.
+    With ``shipped``, fall back to the file in the installed package. Use it for files that are only read.
     """
     if given is not None:
         return given
@@ -23,5 +23,7 @@ def records_file(given: Path | None, name: str, option: str = "--records", *, sh
         if inside.is_file():
             return inside
     if not _FOLDER.is_dir():
-        raise UserError(f"The current folder is no checkout of superproto: it has no benchmarks/{name}. Give {option}.")
+        raise UserError(
+            f"The current folder is not a checkout of superproto: it has no benchmarks/{name}. Give {option}."
+        )
     return _FOLDER / name

@@ -1,4 +1,4 @@
-"""The verb `research docs`: the numbers in README and docs, written from records."""
+"""The verb `research docs`: write the numbers in README and docs from records."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def docs_verb(
             "--output",
             "-o",
             metavar="PAGE",
-            help="The page to rewrite, or a folder: its README.md and docs. Repeatable.",
+            help="The page to rewrite, or a folder with README.md and docs. Repeatable.",
         ),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; fail where a number is not that of the records.")
+        bool, typer.Option("--check", help="Change nothing; fail if a number differs from the records.")
     ] = False,
     records: Annotated[Path, typer.Option("--records", metavar="FILE", help="The runs of `research paper`.")] = Path(
         "benchmarks/records.jsonl"
@@ -41,7 +41,7 @@ def docs_verb(
 ) -> None:
     """Write the numbers in README and docs from records, or check that they are up to date.
 
-    Numbers stand between <!-- generated:NAME --> and <!-- /generated:NAME -->.
+    Generated text is between <!-- generated:NAME --> and <!-- /generated:NAME -->.
     With --check, the pages are those of --output, or of the current folder.
 
     \b
@@ -66,7 +66,7 @@ def docs_verb(
 
 
 def _pages(given: list[Path]) -> list[Path]:
-    """Files as they are given; of a folder, those with generated blocks."""
+    """Return the given files, and the files with generated blocks of the given folders."""
     from superproto.experiments.generated_docs import marked_files
 
     pages = [page for path in given for page in (marked_files(path) if path.is_dir() else [path])]
@@ -77,7 +77,7 @@ def _pages(given: list[Path]) -> list[Path]:
 
 
 def _read_sources(records: Path, leaderboard: Path, speed: Path) -> RecordedResults:
-    """What the blocks are made from; a file that does not exist is empty, but one of the first two must."""
+    """Read the records behind the blocks. A missing file counts as empty; records or leaderboard must exist."""
     from superproto.experiments.generated_docs import read_results
 
     if not records.exists() and not leaderboard.exists():

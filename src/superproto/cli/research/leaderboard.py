@@ -1,4 +1,4 @@
-"""The verb `research leaderboard`: show the leaderboard, export it, and run what is missing."""
+"""The verb `research leaderboard`: show the leaderboard, export it, and run missing combinations."""
 
 from __future__ import annotations
 
@@ -26,46 +26,53 @@ def leaderboard_verb(
         list[Path] | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write .html, .md, .tex or .csv. Repeatable."),
     ] = None,
-    settings: Annotated[list[Setting] | None, typer.Option("--setting", help="zsl or gzsl only. Repeatable.")] = None,
+    settings: Annotated[
+        list[Setting] | None, typer.Option("--setting", help="Show this setting only. Repeatable.")
+    ] = None,
     packs: Annotated[
-        list[str] | None, typer.Option("--pack", metavar="NAME", help="This data set only. Repeatable.")
+        list[str] | None, typer.Option("--pack", metavar="NAME", help="Show or run this data set only. Repeatable.")
     ] = None,
     features: Annotated[
-        list[str] | None, typer.Option("--features", metavar="KIND", help="whitened or raw only. Repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--features", metavar="KIND", help="Show or run these features only: whitened or raw. Repeatable."
+        ),
     ] = None,
     records: Annotated[
         Path | None,
         typer.Option(
             "--records",
             metavar="FILE",
-            help="The runs; --run appends to it. In a checkout: benchmarks/leaderboard.jsonl.",
+            help="The recorded runs; --run appends to it. Default in a checkout: benchmarks/leaderboard.jsonl.",
         ),
     ] = None,
-    run: Annotated[bool, typer.Option("--run", help="First run what is not recorded yet.")] = False,
+    run: Annotated[bool, typer.Option("--run", help="First run the combinations that are not recorded.")] = False,
     data: DataFolder = Path("data"),
     methods: Annotated[
-        list[str] | None, typer.Option("--method", "-m", metavar="NAME", help="--run this method only. Repeatable.")
+        list[str] | None,
+        typer.Option("--method", "-m", metavar="NAME", help="With --run: this method only. Repeatable."),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="--run what is recorded too; the chosen parameters stay.")
+        bool, typer.Option("--again", help="With --run: repeat recorded runs, with the parameters chosen before.")
     ] = False,
     seeds: Annotated[
-        int | None, typer.Option("--seeds", min=1, help="--run at most so many seeds of a method.")
+        int | None, typer.Option("--seeds", min=1, help="With --run: the maximum number of seeds per method.")
     ] = None,
     plan: Annotated[
         Path | None, typer.Option("--plan", metavar="FILE", help="Use this plan instead of the built-in one.")
     ] = None,
     own: Annotated[
         list[Path] | None,
-        typer.Option("--own", metavar="PACK", help="Your own pack in place of the plan's data sets. Repeatable."),
+        typer.Option("--own", metavar="PACK", help="Use your own pack instead of the plan's data sets. Repeatable."),
     ] = None,
     open_page: OpenPage = False,
 ) -> None:
     """Compare every method on every data set.
 
-    The table marks the best of each column, and those that cannot be told from
-    it (paired bootstrap, 95 %). Without --output it is printed. --run takes
-    hours; after an interruption, the same command continues.
+    The table marks the best method of each column, and those that do not differ
+    significantly from it (paired bootstrap, 95 %). Without --output it is
+    printed. --run takes hours; after an interruption, run the command again to
+    resume.
 
     \b
     Example:  superproto research leaderboard --setting zsl --features whitened
@@ -84,7 +91,7 @@ def leaderboard_verb(
         chosen, data = only_own_packs(chosen, own), Path()
     _check(chosen, packs or [], features or [], methods or [], output or [])
     if own and records is None:
-        raise UserError("Runs of your own packs need a file of their own. Give --records FILE.")
+        raise UserError("Runs of your own packs need a separate file of records. Give --records FILE.")
     known = records_file(records, "leaderboard.jsonl", shipped=not run)
     if run:
         check_output(known)
@@ -113,7 +120,7 @@ def leaderboard_verb(
 def _run_missing(
     plan: LeaderboardPlan, data: Path, records: Path, only: dict[str, Sequence[str]], again: bool, seeds: int | None
 ) -> int:
-    """The number of runs that were added to the records."""
+    """Run what the records lack. Return the number of new runs."""
     from superproto.experiments.leaderboard.jobs import run_leaderboard, run_references
 
     step = terminal.steps()
@@ -125,7 +132,7 @@ def _run_missing(
 def _check(
     plan: LeaderboardPlan, packs: list[str], features: list[str], methods: list[str], output: list[Path]
 ) -> None:
-    """Whatever can be wrong with the options is said before anything is read or run."""
+    """Raise for wrong options before anything is read or run."""
     from superproto.baselines.registry import nearest
     from superproto.experiments.leaderboard.views import EXPORTS
     from superproto.experiments.plans import FEATURES
@@ -140,7 +147,7 @@ def _check(
             raise UserError(f"the plan has no {what} '{value}'. {nearest(value, known)}")
     for path in output:
         if path.suffix not in (".html", *EXPORTS):
-            raise UserError(f"{path}: how to write it follows from its end: .html, {', '.join(EXPORTS)}.")
+            raise UserError(f"{path} ends in '{path.suffix}'. Give a name that ends in .html, {', '.join(EXPORTS)}.")
         check_output(path)
 
 
@@ -169,4 +176,4 @@ def _show(leaderboard: Leaderboard) -> None:
             rows.append([method, *texts, *[mean_score(cells), mean_calibrated(cells)][: len(extra)]])
         heading = ["method", *(column.data.title for column in columns), *extra]
         terminal.show_table(heading, rows, title=title_of(setting, features))
-    terminal.show(f"* best of its column; {LEVEL} cannot be told from the best (paired bootstrap, 95 %)")
+    terminal.show(f"* best of its column; {LEVEL} does not differ significantly from the best (paired bootstrap, 95 %)")

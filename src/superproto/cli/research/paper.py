@@ -1,4 +1,4 @@
-"""The verb `research paper`: the tables and figures of the paper, on one page."""
+"""The verb `research paper`: reproduce the tables and figures of the paper on one page."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ def paper_verb(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="PAGE", help="The page to write.")],
     data: DataFolder = Path("data"),
     tables: Annotated[
-        list[int] | None, typer.Option("--table", help="This table only, 2 to 6. Repeatable.", min=2, max=6)
+        list[int] | None,
+        typer.Option("--table", metavar="N", help="This table only, 2 to 6. Repeatable.", min=2, max=6),
     ] = None,
     figures: Annotated[
-        list[str] | None, typer.Option("--figure", metavar="NAME", help="This figure only, as convergence. Repeatable.")
+        list[str] | None,
+        typer.Option("--figure", metavar="NAME", help="This figure only, for example convergence. Repeatable."),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, recorded or not.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Repeat runs that are recorded already.")] = False,
     records: Annotated[
         Path | None,
         typer.Option(
             "--records",
             metavar="FILE",
-            help="Runs are appended here, and those that are here are not run again. In a checkout: "
+            help="File of records: recorded runs are not repeated, new ones are appended. Default in a checkout: "
             "benchmarks/records.jsonl.",
         ),
     ] = None,
@@ -42,8 +44,8 @@ def paper_verb(
 ) -> None:
     """Reproduce the tables and figures of the paper on the data sets in a folder.
 
-    A data set that is not there is left out. After an interruption, the same
-    command continues.
+    Data sets that the folder lacks are omitted. After an interruption, run the
+    same command again to resume.
 
     \b
     Example:  superproto research paper --data packs -o paper.html

@@ -1,4 +1,4 @@
-"""The verb `research speed`: how long a fit takes, and how much memory it needs."""
+"""The verb `research speed`: measure the time and the memory of a fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 @research_app.command("speed")
 def speed_verb(
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="JSON lines to append the measurements to.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The JSON lines file to append the measurements to."),
     ] = None,
     data: DataFolder = Path("data"),
     only: Annotated[
@@ -29,17 +30,19 @@ def speed_verb(
     ] = None,
     large: Annotated[
         Path | None,
-        typer.Option("--large", metavar="DIR", help="Fit a task of ImageNet's size instead; DIR needs 5 GB of room."),
+        typer.Option(
+            "--large", metavar="DIR", help="Fit a task of ImageNet's size instead; DIR needs 5 GB of free space."
+        ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="SVG", help="Draw the study growth into this file.")
+        Path | None, typer.Option("--plot", metavar="SVG", help="Draw the chart of the study growth into this file.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure how long a fit takes, compared with other computations in the same run.
 
-    The measurements are printed; --output also keeps them. After Ctrl-C,
-    finished studies are kept.
+    The measurements are printed; --output also writes them to a file. After
+    Ctrl-C, finished studies are kept.
 
     \b
     Example:  superproto research speed --data packs -o speed.jsonl
@@ -50,7 +53,7 @@ def speed_verb(
 
     unknown = [name for name in only or () if name not in STUDIES]
     if unknown:
-        raise UserError(f"'{unknown[0]}' is no study. Choose from {', '.join(STUDIES)}.")
+        raise UserError(f"'{unknown[0]}' is not a study. Choose from {', '.join(STUDIES)}.")
     check_output(output)
     check_output(plot)
     done = 0
@@ -65,12 +68,12 @@ def speed_verb(
                 _show(entry)
     except KeyboardInterrupt:
         where = "" if output is None else f" in {output}"
-        print(f"Stopped: {done} studies are done{where}; the one that was running is lost.", file=sys.stderr)
+        print(f"Stopped: {done} studies are finished{where}; the interrupted one is lost.", file=sys.stderr)
         raise
 
 
 def _entries(data: Path, only: list[str] | None, large: Path | None, output: Path | None) -> Iterator[Entry]:
-    """The entries of the studies; each is in the output before the next study begins."""
+    """Run the studies. Each entry is written to the output before the next study begins."""
     from superproto.experiments.speed import STUDIES, bench_large
     from superproto.experiments.speed import bench as run
 

@@ -1,4 +1,4 @@
-"""The verbs `research ablation` (each part of the model off) and `research robustness` (perturbed data)."""
+"""The verbs `research ablation` (the model without each part) and `research robustness` (perturbed data)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 RecordsOutput = Annotated[
     Path,
-    typer.Option("--output", "-o", metavar="FILE", help="JSON lines to append to; what is there is not run again."),
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="JSON lines file to append to; recorded runs are not repeated."
+    ),
 ]
 
 
@@ -27,15 +29,20 @@ def ablation_verb(
     data: DataFolder = Path("data"),
     held_out: Annotated[
         int | None,
-        typer.Option(metavar="FOLDS", help="Use so many sets of held-out seen classes, not the test classes.", min=2),
+        typer.Option(
+            metavar="FOLDS",
+            help="Score on this many folds of held-out seen classes instead of the test classes.",
+            min=2,
+        ),
     ] = None,
     constants: Annotated[
-        bool, typer.Option("--constants", help="Halve and double each hand-set number of the model instead.")
+        bool, typer.Option("--constants", help="Instead, halve and double each constant of the model.")
     ] = False,
 ) -> None:
     """Measure what each part of HPL() contributes: switch it off and score the same samples again.
 
-    The table has the change in points, with paired 95 % intervals.
+    The table shows the change of the score in percentage points, with paired
+    95 % intervals.
 
     \b
     Example:  superproto research ablation --data packs -o parts.jsonl
@@ -61,14 +68,14 @@ def robustness_verb(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="CONDITION", help="This condition only: name, level or both, as in the table. Repeatable."
+            metavar="CONDITION", help="This condition only: its name, level or both, as in the table. Repeatable."
         ),
     ] = None,
 ) -> None:
-    """Measure robustness to missing classes, class imbalance, small pools and noisy attributes.
+    """Measure robustness to missing classes, class imbalance, few unlabeled samples and noisy attributes.
 
     HPL() is compared with the inductive model, K-means and TransCLIP on the
-    same draws.
+    same random draws.
 
     \b
     Example:  superproto research robustness flo.npz awa.npz -o robustness.jsonl

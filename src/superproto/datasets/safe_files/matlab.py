@@ -1,7 +1,7 @@
-"""LOAD: numbers and names out of MATLAB files: version 5 (also called 6 and 7) and version 7.3, which is HDF5.
+"""LOAD: read numbers and names from MATLAB files: version 5 (also called 6 and 7) and version 7.3, which is HDF5.
 
-A small reader of its own for version 5, because the data sets' files come from anywhere: it knows numeric arrays, text
-and cells of text, checks every declared size against what is there before it allocates, and skips the rest.
+The files may come from untrusted places, so version 5 has its own small reader. It reads numeric arrays, text and cells
+of text, and skips everything else. It checks every declared size against the file before it allocates memory.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Variable(NamedTuple):
 
 
 def read_mat(path: Path, wanted: Collection[str]) -> dict[str, Array]:
-    """The wanted variables that the file has; text comes as an array of strings, everything in MATLAB's shape."""
+    """Return the wanted variables that the file has, in MATLAB's shape; text is an array of strings."""
     path = existing_file(path)
     try:
         if _is_hdf5(path):
@@ -94,7 +94,7 @@ def _elements(data: memoryview, order: str) -> Iterator[_Element]:
 
 
 def _start(data: memoryview, order: str) -> _Element:
-    """As much of the element inside a compressed one as holds its name."""
+    """Decompress the start of a compressed element, which contains its name."""
     content = zlib.decompressobj().decompress(data, _PEEK)
     if len(content) < 8:
         raise UserError("a compressed element is empty. Is the file damaged?")
@@ -102,32 +102,32 @@ def _start(data: memoryview, order: str) -> _Element:
 
 
 def _unfolded(data: memoryview, order: str, limit: int) -> _Element:
-    """The one element inside a compressed one, whole and with its checksum compared, if it keeps to the limit."""
+    """Decompress an element and compare its checksum; raise if it is larger than the limit."""
     stream = zlib.decompressobj()
     kind, size = struct.unpack(order + "II", stream.decompress(data, 8))
     if size > limit:
-        raise UserError(f"a variable unfolds to {size / 2**30:.1f} GiB, as in a zip bomb. Nothing was read.")
+        raise UserError(f"a variable would decompress to {size / 2**30:.1f} GiB, as in a zip bomb. Nothing was read.")
     content = stream.decompress(stream.unconsumed_tail, size) if size else b""
     rest = stream.decompress(stream.unconsumed_tail, 8)
     if len(content) < size or not stream.eof or any(rest):
-        raise UserError(f"a variable of {size} bytes does not unfold as it was folded. Is the file damaged?")
+        raise UserError(f"a variable of {size} bytes cannot be decompressed. Is the file damaged?")
     return _Element(kind, memoryview(content))
 
 
 def _variable(element: _Element, order: str) -> _Variable:
     if element.kind != _MATRIX:
-        raise UserError(f"an element of kind {element.kind} stands where an array was expected.")
+        raise UserError(f"an array was expected, but found an element of kind {element.kind}.")
     parts = _elements(element.data, order)
     flags, shape, name = (next(parts, _Element(0, memoryview(b""))) for _ in range(3))
     dims = tuple(np.frombuffer(shape.data, order + "i4").tolist())
     if len(flags.data) != 8 or not 2 <= len(dims) <= 8 or min(dims) < 0:
-        raise UserError("an array has no sensible header. Is the file damaged?")
+        raise UserError("an array has an invalid header. Is the file damaged?")
     matlab_class = struct.unpack_from(order + "I", flags.data)[0] & (_COMPLEX | 0xFF)
     return _Variable(bytes(name.data).decode("ascii"), matlab_class, dims, parts)
 
 
 def _name(element: _Element, order: str) -> str:
-    """The variable's name; MATLAB's opaque objects, which have another header, and other elements have none."""
+    """Return the variable's name, or "" for MATLAB's opaque objects, whose header differs, and for other elements."""
     flags = next(_elements(element.data, order), None) if element.kind == _MATRIX else None
     if flags is None or len(flags.data) != 8 or struct.unpack_from(order + "I", flags.data)[0] & 0xFF == _OPAQUE:
         return ""
@@ -154,7 +154,7 @@ def _value(variable: _Variable, order: str, *, inside_cell: bool = False) -> Arr
 
 
 def _is_hdf5(path: Path) -> bool:
-    """MATLAB writes 512 bytes of its own before the HDF5 signature; other writers write none."""
+    """Tell whether a file is HDF5. MATLAB writes 512 bytes before the HDF5 signature; other programs write none."""
     with path.open("rb") as handle:
         start = handle.read(520)
     return start[:8] == _HDF5_SIGNATURE or start[512:520] == _HDF5_SIGNATURE

@@ -1,7 +1,7 @@
-"""LOAD: arrays out of .npy and .npz files that nobody vouches for.
+"""LOAD: read arrays from untrusted .npy and .npz files.
 
-Nothing is unpickled, and nothing is decompressed before its header has been read and its size found plausible: an array
-of objects, a zip bomb, a truncated or foreign file is one sentence, and costs no memory.
+Nothing is unpickled, and nothing is decompressed before its header and size have been checked. An array of objects, a
+zip bomb, or a truncated or foreign file raises an error of one sentence and uses no memory.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class _Header(NamedTuple):
 
 
 def is_npz(path: Path) -> bool:
-    """Whether the file starts as a zip archive does."""
+    """Tell whether the file starts as a zip archive does."""
     with path.open("rb") as handle:
         return handle.read(2) == b"PK"
 
 
 def read_npz(path: Path, wanted: Collection[str] | None = None) -> dict[str, Array]:
-    """The wanted arrays of an archive, those that it has; every array when nothing in particular is wanted."""
+    """Return the wanted arrays that an archive has; every array with ``wanted=None``."""
     path = existing_file(path)
     try:
         with zipfile.ZipFile(path) as archive:
@@ -49,12 +49,12 @@ def read_npz(path: Path, wanted: Collection[str] | None = None) -> dict[str, Arr
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     except Exception as error:
-        # The parsers raise some fifteen types on damaged input; whichever it is, the file cannot be read.
+        # The parsers raise about fifteen types of errors on damaged input.
         raise UserError(f"{path} is not a readable .npz archive ({_brief(error)}). Is it complete?") from None
 
 
 def read_npy(path: Path) -> Array:
-    """The array of one .npy file."""
+    """Read the array of one .npy file."""
     path = existing_file(path)
     try:
         with path.open("rb") as handle:
@@ -68,7 +68,7 @@ def read_npy(path: Path) -> Array:
 
 
 def map_npy(path: Path) -> Array:
-    """The array of one .npy file, left on the disk: rows are read when they are asked for."""
+    """Memory-map the array of one .npy file: rows are read when they are used."""
     path = existing_file(path)
     try:
         with path.open("rb") as handle:
@@ -111,7 +111,7 @@ def _header(handle: IO[bytes], name: str) -> _Header:
     if dtype.kind not in _KINDS or not dtype.itemsize or dtype.subdtype:
         raise UserError(f"'{name}' has type {dtype}. Save it as numbers or strings.")
     if len(shape) > 8 or min(shape, default=0) < 0:
-        raise UserError(f"'{name}' declares the senseless shape {shape}.")
+        raise UserError(f"'{name}' declares the invalid shape {shape}.")
     return _Header(shape, fortran, dtype, math.prod(shape) * dtype.itemsize)
 
 

@@ -1,8 +1,8 @@
-"""SCORE: which point of a space to try next, when to stop a trial, and the file of finished trials.
+"""SCORE: choose the next point of a search, decide when to stop a trial, and store the finished trials.
 
-With Optuna, its TPE sampler suggests points and its median pruner stops trials that fall behind. Without it, points
-come from scikit-learn's grid and every trial is finished. What happens next is a function of the space, the seed and
-the finished trials, so a search that was killed goes on as if it had not been.
+With Optuna, its TPE sampler suggests points and its median pruner stops bad trials. Without it, points come from
+scikit-learn's grid and every trial is finished. The next step depends only on the space, the seed and the finished
+trials, so an interrupted search resumes with the same result.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from superproto.evaluation.tuning.spaces import Space, Span, grid_of
 from superproto.files import write_whole
 
 SEARCHES = ("tpe", "grid")
-# Trials on all folds, before a trial may be stopped for being below their median.
+# Number of finished trials before a trial can be stopped for being below their median.
 _BEFORE_STOPPING = 4
 
 
 class Trial(NamedTuple):
-    """One point of the space: its scores on the folds that it was tried on; ``stopped`` says why not on all of them."""
+    """One point of the space, with its scores on folds; ``stopped`` is the reason if it was not scored on all."""
 
     number: int
     params: dict[str, Any]
@@ -38,11 +38,12 @@ class Trial(NamedTuple):
 
     @property
     def mean(self) -> float:
+        """The mean score over the folds; -inf without a score."""
         return float(np.mean(self.scores)) if self.scores else -math.inf
 
 
 def choose_search(search: str | None) -> str:
-    """The named search; by default TPE if Optuna is installed, else the grid."""
+    """Return the name of the search: by default TPE if Optuna is installed, else the grid."""
     if search is None:
         return "tpe" if has_optuna() else "grid"
     if search not in SEARCHES:
@@ -53,14 +54,14 @@ def choose_search(search: str | None) -> str:
 
 
 def has_optuna() -> bool:
-    """Whether the optional package is installed."""
+    """Tell whether Optuna is installed."""
     return find_spec("optuna") is not None
 
 
 def grid_point(
     space: Space, number: int, seed: int, defaults: Mapping[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """Point ``number`` (from 1) of the space's grid in an order drawn by the seed, each once; None beyond the last."""
+    """Return point ``number`` (from 1) of the grid in a random order given by the seed; None after the last point."""
     points = ParameterGrid(grid_of(space, defaults))
     if number > len(points):
         return None
@@ -71,10 +72,10 @@ def grid_point(
 
 
 class Study:
-    """A search under way: the finished trials, in memory and, with a path, in a file of JSON lines.
+    """A search: the finished trials, in memory and, with a path, in a file of JSON lines.
 
-    The file's first line tells one search from another; it is always replaced as a whole. Trial 0 is the default, whose
-    parameters are empty; ``defaults`` are its values, so that the search knows where it lies.
+    The file's first line identifies the search. The file is always replaced as a whole. Trial 0 is the default, whose
+    parameters are empty; ``defaults`` are its values.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class Study:
         self._write()
 
     def ask(self) -> dict[str, Any] | None:
-        """The parameters of the next trial; None when the grid is exhausted."""
+        """Return the parameters of the next trial; None when the grid is exhausted."""
         number = len(self.trials)
         by_grid = self.search == "grid" or not number
         point = grid_point(self.space, number, self.seed, self.defaults) if by_grid and number else {}
@@ -99,14 +100,14 @@ class Study:
         return point | {name: _decoded(ranges[name], value) for name, value in self._asked.params.items()}
 
     def falls_behind(self, scores: Sequence[float]) -> bool:
-        """Whether the trial asked for last is below the median of the finished ones after so many folds."""
+        """Tell whether the current trial is below the median of the finished ones after these folds."""
         if not has_optuna():
             return False
         self._asked.report(float(np.mean(scores)), len(scores))
         return bool(self._asked.should_prune())
 
     def tell(self, trial: Trial) -> None:
-        """Keep a finished trial; it is on the disk when this returns."""
+        """Store a finished trial. It is on the disk when this returns."""
         self.trials.append(trial)
         self._write()
 
@@ -118,7 +119,7 @@ class Study:
 
 
 def ask_optuna(ranges: Space, past: Sequence[Trial], seed: int) -> Any:
-    """Optuna's next trial over these ranges, after the past ones; it can be asked whether it is to be pruned."""
+    """Return Optuna's next trial for these ranges, given the past trials."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -143,7 +144,7 @@ def ask_optuna(ranges: Space, past: Sequence[Trial], seed: int) -> Any:
 
 
 def _distribution(values: Span | Sequence[Any]) -> Any:
-    """Choices go by their place in the list, so that any value can be one."""
+    """Return Optuna's distribution of a range. A list becomes its positions, so that values can be of any type."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if not isinstance(values, Span):
@@ -156,7 +157,7 @@ def _distribution(values: Span | Sequence[Any]) -> Any:
 def _encoded(values: Span | Sequence[Any], value: Any) -> Any:
     if isinstance(values, Span):
         return min(max(value, values.low), values.high)
-    # 1.0 == True: the type tells them apart.
+    # 1.0 == True, so the types are compared too.
     return next(i for i, one in enumerate(values) if one == value and isinstance(one, bool) == isinstance(value, bool))
 
 
@@ -165,7 +166,7 @@ def _decoded(values: Span | Sequence[Any], found: Any) -> Any:
 
 
 def read_trials(path: Path, header: Mapping[str, Any]) -> list[Trial]:
-    """The trials of a file, if it is there; an error where it holds something else, or another search's."""
+    """Read the trials of a file, if it exists; raise if it has other content or belongs to another search."""
     if path.is_dir():
         raise UserError(f"{path} is a folder. Give the name of a file for the trials.")
     if not path.exists():
@@ -174,7 +175,7 @@ def read_trials(path: Path, header: Mapping[str, Any]) -> list[Trial]:
         content = path.read_bytes()
         if content and not content.startswith(b"{"):
             raise ValueError("it was not written by a search")
-        # What comes after the last end of a line is torn.
+        # An incomplete last line is ignored.
         lines = [json.loads(line) for line in content[: content.rfind(b"\n") + 1].splitlines()] or [header]
         trials = [_read_trial(line) for line in lines[1:]]
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
@@ -185,7 +186,7 @@ def read_trials(path: Path, header: Mapping[str, Any]) -> list[Trial]:
         different = [key for key in header if not isinstance(found, dict) or found.get(key) != header[key]]
         raise UserError(
             f"{path} holds trials of another search (different: {', '.join(different) or 'its header'}). "
-            "Delete it to start anew, or name another."
+            "Delete it to start again, or name another."
         )
     return trials
 

@@ -1,8 +1,8 @@
-"""SCORE: which values of a method's parameters are worth trying.
+"""SCORE: the search space of each method's parameters.
 
-HPL's space is written out. A baseline's follows from what its constructor declares: words are tried one by one, numbers
-within a factor of their default. What decides nothing about the model (iterations, tolerance) is left alone, and so are
-``candidates`` and ``random_state``, which belong to the task.
+The spaces of HPL are listed explicitly. That of a baseline is derived from its constructor: every allowed word, and
+numbers within a factor of their default. Parameters that do not define the model (iterations, tolerance) are not tuned,
+nor are ``candidates`` and ``random_state``, which belong to the task.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ from superproto.errors import UserError
 
 @dataclass(frozen=True)
 class Span:
-    """Every number from ``low`` to ``high``; evenly on a logarithmic scale with ``log``, whole ones with ``whole``."""
+    """The numbers from ``low`` to ``high``: on a logarithmic scale with ``log``, integers with ``whole``.
+
+    >>> Span(0.01, 1.0, log=True).points(3)
+    [0.01, 0.1, 1.0]
+    """
 
     low: float
     high: float
@@ -28,12 +32,12 @@ class Span:
     whole: bool = False
 
     def points(self, n: int) -> list[float]:
-        """n values spread over the span, ends included."""
+        """Return n values spread over the span, including both ends."""
         spread = np.geomspace if self.log else np.linspace
         return list(dict.fromkeys(self.tidy(value) for value in spread(self.low, self.high, n).tolist()))
 
     def tidy(self, value: float) -> float:
-        """A value with four significant digits, as a person would write it."""
+        """Round a value to four significant digits, or to an integer with ``whole``."""
         return round(value) if self.whole else float(f"{value:.4g}")
 
 
@@ -60,7 +64,7 @@ _FACTOR = 10.0
 
 
 def default_space(method: str) -> dict[str, Span | Sequence[Any]]:
-    """The space that ships with a method.
+    """Return the default search space of a method.
 
     >>> default_space("prototypes")["kernel"]
     ('linear', 'rbf')
@@ -75,7 +79,7 @@ def default_space(method: str) -> dict[str, Span | Sequence[Any]]:
 
 
 def _declared(name: str, default: Any, words: Mapping[str, tuple[str, ...]], kind: type) -> Span | Sequence[Any] | None:
-    """What a constructor says about one parameter, as values to try; None to leave it alone."""
+    """Return the values to try for one parameter of a constructor; None if it is not tuned."""
     if name in words:
         return words[name]
     if name == "whiten":
@@ -93,7 +97,7 @@ def _declared(name: str, default: Any, words: Mapping[str, tuple[str, ...]], kin
 
 
 def check_space(method: str, space: Space | None) -> dict[str, Span | Sequence[Any]]:
-    """The space to search: the given one, once it fits the method, or the one that ships with it."""
+    """Return the given space if it is valid for the method, or the method's default space."""
     if space is None:
         return default_space(method)
     accepted = [name for name in inspect.signature(METHODS[method]).parameters if name not in _LEFT_ALONE]
@@ -102,18 +106,18 @@ def check_space(method: str, space: Space | None) -> dict[str, Span | Sequence[A
             raise UserError(f"{method} has no parameter '{name}' to tune. {nearest(name, accepted)}")
         if isinstance(values, Span):
             if not (np.isfinite([values.low, values.high]).all() and values.low < values.high):
-                raise UserError(f"space['{name}'] goes from {values.low} to {values.high}. Give a lower end first.")
+                raise UserError(f"space['{name}'] goes from {values.low} to {values.high}. Give the smaller end first.")
             if values.log and values.low <= 0:
                 raise UserError(f"space['{name}'] starts at {values.low}, but a logarithmic span starts above 0.")
         elif isinstance(values, (str, bytes)) or not isinstance(values, Sequence) or not values:
             raise UserError(f"space['{name}'] is {values!r}. Give a Span, or a list of values to try.")
     if not space:
-        raise UserError("space is empty. Name at least one parameter, or leave it out for the one that ships.")
+        raise UserError("space is empty. Name at least one parameter, or omit space to use the default.")
     return dict(space)
 
 
 def default_values(method: str, space: Space) -> dict[str, Any]:
-    """The defaults of the parameters of a space, as far as they lie in it."""
+    """Return the defaults of the parameters of a space that lie within it."""
     accepted = inspect.signature(find_method(method)).parameters
     return {name: accepted[name].default for name, values in space.items() if _holds(values, accepted[name].default)}
 
@@ -126,7 +130,7 @@ def _holds(values: Span | Sequence[Any], value: Any) -> bool:
 
 
 def grid_of(space: Space, defaults: Mapping[str, Any] | None = None, points: int = 3) -> dict[str, list[Any]]:
-    """The values that a grid has for each parameter; the default is one of them."""
+    """Return the values of the grid for each parameter, including the default."""
     grid = {name: v.points(points) if isinstance(v, Span) else list(v) for name, v in space.items()}
     for name, value in (defaults or {}).items():
         if isinstance(space[name], Span) and value not in grid[name]:

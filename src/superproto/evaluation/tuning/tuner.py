@@ -1,12 +1,12 @@
 """SCORE: choose parameters on held-out *classes*.
 
-A fold hides some seen classes, labels and all, and asks for them as if they were the unseen ones; its pool is made of
-their samples. Sample-wise cross-validation (``GridSearchCV``) would ask about classes that have labeled samples, which
-is another question with another best answer. Truly unseen classes take no part: neither their samples nor their
-descriptions enter a fold.
+A fold treats some seen classes as unseen: their samples lose their labels and form its pool, the set of unlabeled
+samples. Cross-validation over samples (``GridSearchCV``) would score classes that have labeled samples, which is a
+different problem with other best parameters. The unseen classes are not used: neither their samples nor their
+descriptions are in a fold.
 
-Few held-out classes mislead, so the default stays unless the best trial beats it clearly: by a paired t-test over the
-folds (:mod:`superproto.evaluation.paired_gain`).
+Scores on few held-out classes are noisy. The default is kept unless the best trial is clearly better by a paired t-test
+over the folds (:mod:`superproto.evaluation.paired_gain`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from superproto.metrics import generalized_scores, per_class_accuracy
 
 
 class TuningProgress(NamedTuple):
-    """What a progress callback is told after every trial."""
+    """The argument of a progress callback: the finished trial, and the state of the search."""
 
     trial: Trial
     n_trials: int
@@ -47,17 +47,24 @@ class TuningProgress(NamedTuple):
 
 @dataclass(frozen=True)
 class Tuned:
-    """The record of a search.
+    """The result of a search.
 
     Attributes
     ----------
-    params : the chosen values; empty where the default was kept.
-    default_kept : whether nothing beat the default clearly; ``reason`` says it in a sentence.
-    score, default_score : mean over the folds of the chosen parameters and of the default.
-    gain, standard_error : of the best trial over the default, paired over the folds.
-    spread : standard deviation over the folds of the chosen parameters' scores.
-    folds : each with its name, how many classes and samples it hides, and both scores.
-    trials : every point that was tried, with its score on each fold.
+    params : dict
+        The chosen values; empty if the default was kept.
+    default_kept : bool
+        Whether no trial was clearly better than the default; ``reason`` states it in a sentence.
+    score, default_score : float
+        Mean scores over the folds, of the chosen parameters and of the default.
+    gain, standard_error : float
+        The gain of the best trial over the default, paired over the folds.
+    spread : float
+        Standard deviation over the folds of the scores of the chosen parameters.
+    folds : list of dict
+        Each fold's name, its numbers of held-out classes and samples, and both scores.
+    trials : list of dict
+        Every point that was tried, with its score on each fold.
     """
 
     method: str
@@ -82,7 +89,7 @@ class Tuned:
     seconds: float
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the record as JSON, whole or not at all; ``superproto evaluate --params`` reads it."""
+        """Write the result as JSON, atomically; ``superproto evaluate --params`` reads it."""
         with write_whole(path, text=True) as handle:
             json.dump(asdict(self), handle, indent=2, allow_nan=False)
             handle.write("\n")
@@ -101,20 +108,34 @@ def tune(
     trials_file: str | os.PathLike[str] | None = None,
     progress: Callable[[TuningProgress], None] | None = None,
 ) -> Tuned:
-    """Choose a method's parameters on the seen classes of a task.
+    """Choose a method's parameters on held-out seen classes of a task.
 
     Parameters
     ----------
-    space : parameter -> :class:`Span` or list of values; None: the space that ships with the method.
-    n_trials : points to try beside the default.
-    time_limit : seconds for the whole search. No fit is begun that would end later if it took as long as the longest
-        one so far, and a trial that is not finished does not count. The default is always tried on all folds.
-    folds : how many class-disjoint validation tasks, at least 2, because one has no spread; or these tasks themselves,
-        where several methods are tuned on the same ones.
-    search : "tpe" (Optuna) or "grid"; None: TPE if Optuna is installed. With Optuna, a trial that is below the median
-        of the finished ones after a fold is stopped.
-    trials_file : JSON lines; an existing file of the same search is gone on with.
-    progress : called with a :class:`TuningProgress` after every trial.
+    task : Task
+    method : str, default="hpl"
+        A key of METHODS.
+    space : mapping, optional
+        Each parameter's :class:`Span` or list of values. The default is the method's own space.
+    n_trials : int, default=30
+        Points to try besides the default. Larger: better parameters and a longer search.
+    time_limit : float, optional
+        Seconds for the search. A fit does not start if it would end later, given the longest fit so far; an unfinished
+        trial is discarded. The default is always scored on all folds.
+    folds : int or sequence of Task, default=3
+        Number of class-disjoint validation tasks, at least 2, or the tasks themselves.
+    seed : int, default=0
+    search : {"tpe", "grid"}, optional
+        "tpe" needs Optuna, and stops a trial that is below the median of the finished ones after a fold. The default
+        is "tpe" if Optuna is installed, else "grid".
+    trials_file : str or path, optional
+        JSON lines file of the finished trials. An existing file of the same search is resumed.
+    progress : callable, optional
+        Called with a :class:`TuningProgress` after every trial.
+
+    Returns
+    -------
+    Tuned
 
     Examples
     --------
@@ -143,7 +164,7 @@ def tune(
 
 
 def score_of(task: Task, method: str, params: Mapping[str, Any], seed: int = 0) -> float:
-    """Per-class accuracy (zsl) or harmonic mean (gzsl) of a method on a task whose truth is known."""
+    """Return the per-class accuracy (zsl) or harmonic mean (gzsl) of a method on a task whose truth is known."""
     model = make_model(method, params, candidates=task.candidates, seed=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -159,7 +180,7 @@ def _search(
     study: Study, tasks: Sequence[Task], method: str, seed: int, n_trials: int, deadline: float,
     progress: Callable[[TuningProgress], None] | None,
 ) -> None:  # fmt: skip
-    """Trial 0 is the default; then points until there are enough, the grid ends or the time is up."""
+    """Run trials: the default first, then points until ``n_trials``, the end of the grid or the deadline."""
     started, longest = monotonic(), 0.0
     for number in range(len(study.trials), n_trials + 1):
         params = study.ask()
@@ -177,9 +198,9 @@ def _search(
 def _try(
     study: Study, params: dict[str, Any], tasks: Sequence[Task], method: str, seed: int, deadline: float, longest: float
 ) -> tuple[Trial | None, float]:
-    """Score a point on fold after fold, as long as it keeps up; None when the time is up before it is finished.
+    """Score a point on each fold, until it is stopped. Return None if the deadline comes before it is finished.
 
-    ``longest``: the seconds of the longest fit so far; the updated value is returned too.
+    ``longest`` is the seconds of the longest fit so far; the updated value is returned too.
     """
     number, started, scores, stopped = len(study.trials), monotonic(), [], None
     for fold in tasks:
@@ -191,7 +212,7 @@ def _try(
         except (UserError, ArithmeticError, np.linalg.LinAlgError) as error:
             if number == 0:
                 raise
-            # A point outside what a method can do is a bad point, not the end of the search.
+            # Parameters that make a method fail are a bad point; the search continues.
             stopped = " ".join(str(error).split())
             break
         longest = max(longest, monotonic() - begun)
@@ -236,13 +257,13 @@ def _record(
 def _reason(is_default: bool, gain: PairedGain, tried: int) -> str:
     if is_default:
         return f"None of {tried} trials beats the default."
-    said = (
+    text = (
         f"The best of {tried} trials gains {100 * gain.mean:+.2f} points, with a standard error of "
         f"{100 * gain.standard_error:.2f} over the folds"
     )
     if gain.is_clear:
-        return f"{said}."
-    return f"{said}: a clear gain is more than {100 * gain.threshold:.2f}, so the default stays."
+        return f"{text}."
+    return f"{text}: a clear gain is more than {100 * gain.threshold:.2f}, so the default is kept."
 
 
 def _fold(task: Task, default: float, chosen: float) -> dict[str, Any]:
@@ -258,7 +279,7 @@ def _fold(task: Task, default: float, chosen: float) -> dict[str, Any]:
 
 
 def _digest(tasks: Sequence[Task]) -> str:
-    """sha256 of all folds. They hold labeled samples alone, so no true class of an unlabeled sample is in it."""
+    """Return the SHA-256 of all folds. They contain labeled samples only, so no label of a test sample is used."""
     return hashlib.sha256("".join(fold.digest() for fold in tasks).encode()).hexdigest()
 
 
@@ -267,5 +288,5 @@ def _written(space: Space) -> dict[str, Any]:
 
 
 def default_trials_file(output: str | os.PathLike[str]) -> Path:
-    """Where a search whose record goes to ``output`` leaves its trials: beside it."""
+    """Return the file of trials of a search whose result is written to ``output``."""
     return Path(f"{os.fspath(output)}.trials.jsonl")

@@ -1,3 +1,3 @@
-"""The leaderboard: every method on every pack: its jobs, its parameters, its ranking and its views."""
+"""RESEARCH: the leaderboard of every method on every data set: jobs, parameter choice, ranking and views."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The jobs of the leaderboard's plan: every method on every data set, with parameters that are chosen once."""
+"""RESEARCH: the jobs of the leaderboard's plan: every method on every data set, with parameters chosen once."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ def run_leaderboard(
     again: bool = False,
     step: Step = lambda text: None,
 ) -> int:
-    """Run whatever of the plan (or of these methods, data sets, features) is not recorded; the number of new runs.
+    """Run what the plan has and the records lack. Return the number of new runs.
 
-    `again` runs what is recorded too, with the parameters that were chosen then; the newest record of a run counts.
+    `methods`, `data` and `features` restrict the plan. `again` repeats recorded runs, with the parameters chosen
+    before; the newest record of a run counts. `step` receives lines of progress.
     """
     if not Path(folder).is_dir():
         raise UserError(f"{folder} is not a folder. Give the folder of the packs with --data.")
@@ -39,7 +40,7 @@ def run_leaderboard(
     parts = [p for p in plan.parts if (not data or p.data.name in data) and (not features or p.features in features)]
     here = [part for part in parts if (Path(folder) / part.data.find).exists()]
     progress = Progress(sum(_size(plan, part, wanted) for part in here), step)
-    # The first seed everywhere before the further seeds of any: a run that is cut short is then a whole table.
+    # Run the first seed of all methods before further seeds, so that an interrupted run has a complete table.
     for first in (True, False):
         for part in here:
             jobs = _jobs(plan, part, TaskCache(part.data, Path(folder)), wanted, records, first)
@@ -48,7 +49,7 @@ def run_leaderboard(
 
 
 def run_references(plan: LeaderboardPlan, folder: PathLike, records: PathLike, step: Step = lambda text: None) -> int:
-    """Run whatever of the plan's references is not recorded; the number of new runs."""
+    """Run the plan's references that are not recorded. Return the number of new runs."""
     here = [entry for entry in plan.references if (Path(folder) / entry.data.find).exists()]
     tasks = {entry.task: _reference_task(entry, Path(folder)) for entry in {e.task: e for e in here}.values()}
     progress = Progress(len(here), step)
@@ -58,7 +59,7 @@ def run_references(plan: LeaderboardPlan, folder: PathLike, records: PathLike, s
 
 
 def _reference_task(entry: Reference, folder: Path) -> Task:
-    """The ZSL task with the features that the reference had."""
+    """Return the ZSL task with the features of the reference."""
     task = TaskCache(entry.data, folder).task("zsl")
     if entry.shrinkage is None:
         return task
@@ -69,21 +70,21 @@ def _reference_task(entry: Reference, folder: Path) -> Task:
 def _jobs(
     plan: LeaderboardPlan, part: Part, tasks: TaskCache, methods: Collection[str], records: PathLike, first: bool
 ) -> Iterator[Job]:
-    """The runs of a part, ZSL and GZSL of a method together."""
+    """Yield the jobs of a part of the plan, method by method."""
     for method in methods:
         seeds = [seed for seed in plan.seeds_of(method) if (seed == 0) == first]
         settings = _settings(plan, part, method)
         if not seeds or not settings:
             continue
         choice = choose_parameters(plan, part, method, tasks, records)
-        # HPL's own defaults whiten, and are run as a user runs them.
+        # HPL whitens by default and is run as a user runs it.
         shared = part.whiten and method != "hpl"
         bias = None
         if "gzsl" in settings:
             bias = choose_seen_bias(method, choice.params, tasks, records, whitened=shared, limit=plan.limit)
         for seed in seeds:
             for setting in settings:
-                run = Run(tasks.prepared(setting), method, choice.params, seed, choice.says, shared)
+                run = Run(tasks.prepared(setting), method, choice.params, seed, choice.chosen, shared)
                 run = replace(run, seen_bias=bias) if setting == "gzsl" else run
                 yield run.job(plan.limit, keep_right=True)
 

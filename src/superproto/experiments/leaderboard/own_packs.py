@@ -1,4 +1,4 @@
-"""PLAN: data sets of one's own as columns of the leaderboard."""
+"""RESEARCH: the user's data sets as columns of the leaderboard."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from superproto.experiments.records import Record
 
 
 def only_own_packs(plan: LeaderboardPlan, packs: Sequence[Path]) -> LeaderboardPlan:
-    """The plan's methods, with their defaults, on these packs in place of the plan's data sets.
+    """Return a plan with the same methods, with default parameters, on these packs.
 
-    A setting that a pack does not have (no test samples of seen classes) is left out, with its reason.
+    Settings that a pack does not support (no test samples of seen classes) are skipped, with the reason.
     """
     data: list[Data] = []
     skips = list(plan.skips)
     for path in packs:
         own = Data(path.stem, str(path.absolute()), path.stem, "own features")
         if own.name in [other.name for other in data]:
-            raise UserError(f"Two packs are called '{own.name}'. Rename one of them: records go by this name.")
+            raise UserError(
+                f"Two packs are called '{own.name}'. Rename one of them: records are identified by this name."
+            )
         missing = _settings_without_samples(path)
         data.append(own)
         skips += [
@@ -36,7 +38,7 @@ def only_own_packs(plan: LeaderboardPlan, packs: Sequence[Path]) -> LeaderboardP
 
 
 def only_recorded_methods(plan: LeaderboardPlan, records: Sequence[Record]) -> LeaderboardPlan:
-    """The plan without the methods that were never run on its data sets."""
+    """Return the plan without the methods that were never run on its data sets."""
     names = {own.name for own in plan.data}
     run = {record.method for record in records if record.task in names}
     if not run:
@@ -46,7 +48,7 @@ def only_recorded_methods(plan: LeaderboardPlan, records: Sequence[Record]) -> L
 
 
 def _settings_without_samples(path: Path) -> dict[str, str]:
-    """The settings that cannot be scored on a pack, and why; an error where none can."""
+    """Return the settings that cannot be scored on a pack, with reasons; raise if none can."""
     found = read_source(path)
     missing = {}
     for setting in SETTINGS:

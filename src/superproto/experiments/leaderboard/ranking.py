@@ -1,4 +1,4 @@
-"""What the records say, cell by cell: means over seeds, which is best, and which cannot be told from the best."""
+"""RESEARCH: the leaderboard from records: means over seeds, the best of each column, and significant differences."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """A method in a column: fractions, means over its seeds with their spread; without runs, why there are none.
+    """The result of a method in a column: mean scores over its seeds, as fractions, and their standard deviations.
 
-    `calibrated`: U, S and H of calibrated stacking, means over the seeds that have them; empty where none has.
-    `best`: the highest of its column; `level`: the 95 % interval of its difference to the best holds 0. `against` is
-    its difference to HPL() on the same samples.
+    `missing` is the reason if there are no runs. `calibrated` has U, S and H of calibrated stacking, as means over the
+    seeds that have them. `best` marks the highest score of the column. `level` means that the 95 % interval of the
+    difference from the best contains 0. `against` is the difference from HPL() on the same samples.
     """
 
     missing: str = ""
@@ -52,32 +52,33 @@ class Cell:
 
     @property
     def score(self) -> float:
-        """The headline: per-class accuracy, or H."""
+        """The main score: per-class accuracy, or H."""
         return self.means[-1]
 
     @property
     def tuned(self) -> bool:
-        """Whether its parameters were chosen on validation classes."""
+        """Whether the parameters were chosen on validation classes."""
         return self.chosen.startswith("tuned")
 
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Columns by kind, and for each its cells by method."""
+    """The cells of the leaderboard, by column and method."""
 
     plan: LeaderboardPlan
     cells: Mapping[Column, Mapping[str, Cell]]
 
     def columns(self, setting: str, features: str) -> list[Column]:
+        """Return the columns of a setting and a kind of features."""
         return [column for column in self.cells if (column.setting, column.features) == (setting, features)]
 
     def kinds(self) -> list[tuple[str, str]]:
-        """The (setting, features) that there are columns of."""
+        """Return the pairs (setting, features) that have columns."""
         shown = {(column.setting, column.features) for column in self.cells}
         return [(s, f) for s in SETTINGS for f in FEATURES if (s, f) in shown]
 
     def ranked(self, setting: str, features: str) -> list[str]:
-        """Methods by their mean over the columns; those that were not run everywhere come after the others."""
+        """Return the methods by their mean over the columns. Methods with missing runs come last."""
         columns = self.columns(setting, features)
 
         def place(method: str) -> tuple[int, float]:
@@ -95,7 +96,7 @@ def build_leaderboard(
     features: Collection[str] = FEATURES,
     data: Collection[str] = (),
 ) -> Leaderboard:
-    """The leaderboard of the plan, or a part of it, from records alone."""
+    """Build the leaderboard of the plan, or of a part of it, from records."""
     runs = _by_cell(records)
     parts = [p for p in plan.parts if p.features in features and (not data or p.data.name in data)]
     cells: dict[Column, dict[str, Cell]] = {}
@@ -109,7 +110,7 @@ def build_leaderboard(
 
 
 def _by_cell(records: Iterable[Record]) -> dict[tuple[str, str, str, str], list[Record]]:
-    """Runs by data set, setting, features and method, in the order of the file; those of references are no rows."""
+    """Group runs by data set, setting, features and method, in the order of the file, without reference runs."""
     found: dict[tuple[str, str, str, str], list[Record]] = {}
     for record in records:
         if record.kind == "run" and record.chosen != REFERENCE:
@@ -121,7 +122,7 @@ def _by_cell(records: Iterable[Record]) -> dict[tuple[str, str, str, str], list[
 def _compared(
     plan: LeaderboardPlan, parts: Sequence[Part], setting: str, runs: Mapping[tuple[str, str, str, str], list[Record]]
 ) -> dict[Column, dict[str, Cell]]:
-    """The columns of one data set and setting, all methods redrawn together."""
+    """Return the columns of one data set and setting, with the same bootstrap draws for all methods."""
     chosen: dict[tuple[Part, str], list[Record]] = {}
     for part in parts:
         for method in plan.methods:
@@ -143,7 +144,10 @@ def _compared(
 
 
 def _newest(found: Sequence[Record], method: str, part: Part, plan: LeaderboardPlan) -> list[Record]:
-    """One record for each seed, all with the data and parameters of the newest; with today's, if these are defaults."""
+    """Return one record for each seed, with the data and parameters of the newest record.
+
+    The parameters of an untuned method must be the current defaults.
+    """
     if method in plan.untuned:
         now = parameters_of(make_model(method, {} if method == YARDSTICK else {"whiten": part.whiten}))
         found = [record for record in found if record.params == now]
@@ -155,7 +159,7 @@ def _newest(found: Sequence[Record], method: str, part: Part, plan: LeaderboardP
 
 
 def _draws(records: Sequence[Record], setting: str) -> dict[str, Floats]:
-    """(repeats,) redrawn scores of every run by its key, the same draws for all; without runs on other samples."""
+    """Return bootstrap scores (repeats,) of every run by its key, with common draws; omit runs on other samples."""
     read: dict[str, bootstrap.Correctness] = {}
     for record in records:
         try:
@@ -174,7 +178,7 @@ def _draws(records: Sequence[Record], setting: str) -> dict[str, Floats]:
 
 
 def _cell(found: Sequence[Record], setting: str, draws: Mapping[str, Floats]) -> Cell:
-    """The mean over seeds; the draws of a mean are the means of the draws."""
+    """Return the means over seeds, of scores and of bootstrap draws."""
     names = _NAMES[setting]
     done = [record for record in found if all(name in record.scores for name in names)]
     if not done:
@@ -194,7 +198,7 @@ def _cell(found: Sequence[Record], setting: str, draws: Mapping[str, Floats]) ->
 
 
 def _marked(cells: dict[str, Cell], hpl: Cell) -> dict[str, Cell]:
-    """The best, those that are level with it, and every difference to HPL()."""
+    """Mark the best cell and those that do not differ significantly from it; add every difference from HPL()."""
     present = {method: cell for method, cell in cells.items() if not cell.missing}
     if not present:
         return cells

@@ -1,8 +1,8 @@
-"""CHOOSE the bias of calibrated stacking for a method on a data set; recorded, so made once.
+"""RESEARCH: choose the bias of calibrated stacking for a method on a data set, and record it.
 
-Without it H compares how far methods prefer seen classes rather than how well they recognize any. The bias comes from a
-generalized validation task: some seen classes are hidden, and a fifth of the labeled samples of the others is left out.
-The bias with the highest H there is subtracted from the scores of the seen classes in the task itself.
+Without a bias, H depends mostly on how strongly a method prefers seen classes. The bias is chosen on a generalized
+validation task. Some seen classes are held out there, and a fifth of the labeled samples of the others is unlabeled.
+The bias with the highest H there is then subtracted from the scores of the seen classes in the task itself.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from superproto.metrics import bias_for_harmonic_mean
 def choose_seen_bias(
     method: str, params: Mapping[str, Any], tasks: TaskCache, path: PathLike, *, whitened: bool, limit: float
 ) -> float | None:
-    """The bias for these parameters, measured where `path` has no record of it; None where that failed.
+    """Return the bias for these parameters, from the records or by a new measurement; None if that failed.
 
-    `whitened`: the samples of the validation task are whitened before, by its own labeled samples.
+    With `whitened`, the samples of the validation task are whitened first, by its own labeled samples.
     """
-    asked = unmeasured(
+    request = unmeasured(
         "calibration",
         method,
         tasks.task("gzsl"),
@@ -38,22 +38,22 @@ def choose_seen_bias(
         params=parameters_of(make_model(method, params, candidates="all")),
         chosen="the highest H on a generalized validation task of the labeled samples",
     )
-    (record,) = run_jobs([Job(asked, partial(_calibrated, params, tasks, whitened, limit))], path)
+    (record,) = run_jobs([Job(request, partial(_calibrated, params, tasks, whitened, limit))], path)
     found = record.scores.get("seen_bias")
     return None if found is None else float(found)
 
 
-def _calibrated(params: Mapping[str, Any], tasks: TaskCache, whitened: bool, limit: float, asked: Record) -> Record:
-    """The bias, and U, S and H of the validation task with it and without."""
+def _calibrated(params: Mapping[str, Any], tasks: TaskCache, whitened: bool, limit: float, request: Record) -> Record:
+    """Measure the bias, and U, S and H of the validation task with and without it."""
     fold = tasks.generalized_fold(whitened)
     given = {**params, "whiten": False} if whitened else params
     start = perf_counter()
     with limited(limit):
-        found = evaluate(fold, asked.method, given, seed=asked.seed)
+        found = evaluate(fold, request.method, given, seed=request.seed)
     bias = bias_for_harmonic_mean(fold.expected, found.class_scores, fold.seen_classes)
     plain = {f"plain_{name}": found.scores[name] for name in ("unseen", "seen", "harmonic_mean")}
     return replace(
-        asked,
+        request,
         scores={**calibrated_scores(found, bias), **plain},
         seconds=perf_counter() - start,
         notes=list(found.notes),

@@ -1,6 +1,6 @@
-"""CHOOSE: one choice of parameters for a method on a data set with one kind of features; recorded, so made once.
+"""RESEARCH: choose the parameters of a method on a data set with one kind of features, and record them.
 
-Parameters come from ZSL validation classes alone: seen classes that a fold hides. GZSL reuses the choice.
+Parameters are chosen on ZSL validation classes, which are held-out seen classes. GZSL uses the same parameters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from superproto.experiments.runner import Job, TimeUp, limited, run_jobs
 from superproto.experiments.task_cache import TaskCache
 from superproto.files import PathLike
 
-# A search stops by itself after its time; beyond twice that, one trial alone takes too long.
+# A search ends after its time limit. If it takes this many times as long, a single trial is too slow.
 _PATIENCE = 2.0
 
 
@@ -29,13 +29,13 @@ class TunedParameters:
     """Parameters, and how they were chosen."""
 
     params: dict[str, Any]
-    says: str
+    chosen: str
 
 
 def choose_parameters(
     plan: LeaderboardPlan, part: Part, method: str, tasks: TaskCache, path: PathLike
 ) -> TunedParameters:
-    """Defaults where the plan says so; else those of the search, which is made where `path` has no record of it."""
+    """Return the defaults if the plan demands it, else the parameters of a recorded or new search."""
     given = {"whiten": part.whiten}
     if method in plan.untuned:
         return TunedParameters({} if method == "hpl" else given, "defaults")
@@ -47,7 +47,7 @@ def choose_parameters(
 
 def _search_job(plan: LeaderboardPlan, part: Part, method: str, tasks: TaskCache) -> Job:
     limits = {"features": part.features, "trials": part.trials, "seconds": part.seconds, "folds": plan.folds}
-    asked = unmeasured(
+    request = unmeasured(
         "tuning",
         method,
         tasks.task("zsl"),
@@ -56,12 +56,12 @@ def _search_job(plan: LeaderboardPlan, part: Part, method: str, tasks: TaskCache
         params={**limits, "search": choose_search(None)},
         chosen="defaults: the search for others failed",
     )
-    return Job(asked, partial(_searched, part, plan.folds, tasks))
+    return Job(request, partial(_searched, part, plan.folds, tasks))
 
 
-def _searched(part: Part, n_folds: int, tasks: TaskCache, asked: Record) -> Record:
-    """Search within the part's limits, on folds that have the part's features."""
-    task, method, folds = tasks.task("zsl"), asked.method, tasks.folds(n_folds, part.whiten)
+def _searched(part: Part, n_folds: int, tasks: TaskCache, request: Record) -> Record:
+    """Search within the limits of the plan, on folds with the same features."""
+    task, method, folds = tasks.task("zsl"), request.method, tasks.folds(n_folds, part.whiten)
     space = {key: values for key, values in default_space(method).items() if key != "whiten"}
     start, found = perf_counter(), None
     try:
@@ -69,16 +69,16 @@ def _searched(part: Part, n_folds: int, tasks: TaskCache, asked: Record) -> Reco
             found = tune(task, method, space, n_trials=part.trials, time_limit=part.seconds, folds=folds)
     except TimeUp:
         over = _PATIENCE * part.seconds
-        said = f"defaults: no search, because trying them on the validation classes took over {over:g} s"
+        chosen = f"defaults: no search, because trying them on the validation classes took over {over:g} s"
     else:
         hidden = ", ".join(str(fold["hidden_classes"]) for fold in found.folds)
-        said = f"tuned on held-out seen classes (zsl, {len(found.folds)} folds of {hidden} classes): {found.reason}"
+        chosen = f"tuned on held-out seen classes (zsl, {len(found.folds)} folds of {hidden} classes): {found.reason}"
     scores = {"params": {}} if found is None else _summary(found, task)
-    return replace(asked, chosen=said, scores=scores, seconds=perf_counter() - start)
+    return replace(request, chosen=chosen, scores=scores, seconds=perf_counter() - start)
 
 
 def _summary(found: Tuned, task: Task) -> dict[str, Any]:
-    """What the search found; hidden classes by their rows of the descriptions."""
+    """Return the result of the search for the record. Held-out classes are row numbers of the descriptions."""
     number = {str(name): i for i, name in enumerate(task.class_names)}
     return {
         "params": found.params,

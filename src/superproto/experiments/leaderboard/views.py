@@ -1,4 +1,4 @@
-"""SHOW the leaderboard: its tables, its page, its exports, and its blocks in README and docs."""
+"""RESEARCH: write the leaderboard as tables, a page, exports, and blocks in README and docs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from superproto.reporting.charts.frame import percent
 from superproto.reporting.page import Page
 from superproto.reporting.table import Content, Table, TableCell, Text, escape_markdown
 
-# Marks a method that cannot be told from the best.
+# Marks a method that does not differ significantly from the best.
 LEVEL = "≈"
 _GENERALIZED = ("unseen", "seen", "harmonic_mean")
 _TITLES = {"zsl": "ZSL, per-class accuracy in %", "gzsl": "GZSL: U / S / H in %"}
@@ -27,12 +27,12 @@ _TOLERANCE = 3.0
 
 
 def title_of(setting: str, features: str) -> str:
-    """What a table shows."""
+    """Return the title of a table."""
     return f"{_TITLES[setting]}, {'whitened' if features == 'whitened' else 'unit (raw)'} features"
 
 
 def cell_text(cell: Cell) -> str:
-    """Percent: mean ± standard deviation over seeds, or U / S / H; – where `reasons` says why there is nothing."""
+    """Format a cell in percent: mean ± standard deviation over seeds, or U / S / H; – if there is no number."""
     if cell.missing:
         return cell.missing if cell.missing == "not run" else "–"
     numbers = [f"{100 * mean:.1f}" for mean in cell.means]
@@ -41,32 +41,32 @@ def cell_text(cell: Cell) -> str:
 
 
 def signed(points: float) -> str:
-    """A difference in points; what rounds to 0 has no minus."""
+    """Format a difference in percentage points; values that round to 0 have no minus sign."""
     return f"{round(points, 1) + 0.0:+.1f}".replace("-", "−")
 
 
 def reasons(leaderboard: Leaderboard, setting: str, features: str) -> list[str]:
-    """Why cells of a table have no number, apart from those that were not run: one sentence for each reason."""
+    """Return the reasons why cells have no number, one sentence each. Cells that were not run are omitted."""
     found: dict[str, dict[str, list[str]]] = {}
     for column in leaderboard.columns(setting, features):
         for method, cell in leaderboard.cells[column].items():
             if cell.missing and cell.missing != "not run":
                 found.setdefault(cell.missing, {}).setdefault(method, []).append(column.data.title)
     everywhere = len(leaderboard.columns(setting, features))
-    said = []
+    sentences = []
     for why, methods in found.items():
         named = [m if len(t) == everywhere else f"{m} ({', '.join(t)})" for m, t in methods.items()]
-        said.append(f"{', '.join(named)}: {why}.")
-    return said
+        sentences.append(f"{', '.join(named)}: {why}.")
+    return sentences
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
 def ranking_table(leaderboard: Leaderboard, setting: str, features: str) -> Table:
-    """Every method, the best first: its name, year and kind, whether it was tuned, its cells and their mean.
+    """Return the table of all methods, the best first: name, year, kind, whether tuned, scores and their mean.
 
-    GZSL has further columns: H after calibrated stacking.
+    GZSL has further columns with H after calibrated stacking.
     """
     columns, ranked = leaderboard.columns(setting, features), leaderboard.ranked(setting, features)
     heading = ["method", "name", "year", "kind", "parameters", *(column.data.title for column in columns), "mean"]
@@ -90,32 +90,32 @@ def _ranking_row(leaderboard: Leaderboard, columns: Sequence[Column], method: st
 
 
 def choice_text(cells: Sequence[Cell]) -> str:
-    """Whether the parameters of a row were tuned on validation classes, or are defaults."""
+    """Return whether the parameters of a row were tuned on validation classes or are defaults."""
     tuned = {cell.tuned for cell in cells if not cell.missing}
     return {(): "–", (True,): "tuned", (False,): "defaults"}.get(tuple(tuned), "tuned in part")
 
 
 def mean_score(cells: Sequence[Cell]) -> str:
-    """The mean of a row's headlines, as `mean_text` writes it."""
+    """Format the mean of a row's main scores by :func:`mean_text`."""
     return mean_text([None if cell.missing else cell.score for cell in cells])
 
 
 def mean_calibrated(cells: Sequence[Cell]) -> str:
-    """The mean of a row's H after calibrated stacking, as `mean_text` writes it."""
+    """Format the mean of a row's H after calibrated stacking by :func:`mean_text`."""
     return mean_text([cell.calibrated[-1] if cell.calibrated else None for cell in cells])
 
 
 def mean_text(scores: Sequence[float | None]) -> str:
-    """The mean over the data sets in percent; where some are missing, of how many."""
+    """Format the mean over the data sets in percent; if some are missing, also their number."""
     known = [score for score in scores if score is not None]
     if not known:
         return "–"
-    said = "" if len(known) == len(scores) else f" ({len(known)} of {len(scores)})"
-    return f"{100 * sum(known) / len(known):.1f}{said}"
+    suffix = "" if len(known) == len(scores) else f" ({len(known)} of {len(scores)})"
+    return f"{100 * sum(known) / len(known):.1f}{suffix}"
 
 
 def methods_table(plan: LeaderboardPlan) -> Table:
-    """Every method with its full name, year, reference and kind."""
+    """Return the table of all methods with full name, year, reference and kind."""
     cards = [plan.card(method) for method in plan.methods]
     rows: list[list[Content]] = [
         [Text(card.method, "code"), card.name, str(card.year or "–"), card.reference, plan.titles[card.method]]
@@ -125,7 +125,7 @@ def methods_table(plan: LeaderboardPlan) -> Table:
 
 
 def published_table(leaderboard: Leaderboard) -> Table:
-    """The deep methods: what their papers report, what was measured here, and why the two differ."""
+    """Return the table of deep methods: published results, measured results, and why the two differ."""
     columns = [
         c for c in leaderboard.cells if (c.features, c.data.dataset) in {("whitened", "CUB"), ("whitened", "AwA")}
     ]
@@ -139,7 +139,7 @@ def published_table(leaderboard: Leaderboard) -> Table:
 
 
 def difference_table(leaderboard: Leaderboard, setting: str, features: str) -> Table:
-    """Every method minus HPL() on the same samples, in points; methods without a difference are left out."""
+    """Return the table of differences from HPL() on the same samples, in percentage points."""
     columns = leaderboard.columns(setting, features)
     rows: list[list[Content]] = []
     for method in leaderboard.ranked(setting, features):
@@ -150,7 +150,7 @@ def difference_table(leaderboard: Leaderboard, setting: str, features: str) -> T
 
 
 def cells_table(leaderboard: Leaderboard) -> Table:
-    """One row for each cell, fractions at full length; `missing` says why a row has no numbers."""
+    """Return one row for each cell, with unrounded fractions; `missing` is the reason if there are no numbers."""
     scores = ["per_class_accuracy", "unseen", "seen", "harmonic_mean", *(f"calibrated_{n}" for n in _GENERALIZED)]
     columns = ["setting", "features", "data", "method", "name", "year", "reference", "kind", *scores, "sd", "seeds"]
     columns += ["seconds", "best", "level"]
@@ -172,12 +172,12 @@ def _cell(cell: Cell) -> Content:
 
 
 def _marked(text: str, cell: Cell) -> tuple[str | Text, ...]:
-    """The best of its column in bold; a sign where it cannot be told from the best."""
+    """Set the best of its column in bold, and mark cells that do not differ significantly from it."""
     return (Text(text, "bold"),) if cell.best else (f"{text} {LEVEL}",) if cell.level else (text,)
 
 
 def _difference_text(cell: Cell) -> str:
-    """Points minus HPL(), with the 95 % interval; ≈ where it holds 0."""
+    """Format the difference from HPL() with its 95 % interval; ≈ marks intervals that contain 0."""
     if cell.against is None:
         return ""
     change, low, high = (signed(100 * value) for value in cell.against[:3])
@@ -206,7 +206,7 @@ def _cell_numbers(column: Column, cell: Cell) -> list[Content]:
 
 
 def leaderboard_markdown(leaderboard: Leaderboard, settings: Collection[str] = SETTINGS, level: int = 2) -> str:
-    """Every table of these settings, one under the other, with headings of this level."""
+    """Write every table of these settings as Markdown, with headings of this level."""
     parts = []
     for setting, features in (kind for kind in leaderboard.kinds() if kind[0] in settings):
         why = "".join(f"\n– {escape_markdown(line)}\n" for line in reasons(leaderboard, setting, features))
@@ -216,7 +216,7 @@ def leaderboard_markdown(leaderboard: Leaderboard, settings: Collection[str] = S
 
 
 def leaderboard_latex(leaderboard: Leaderboard) -> str:
-    """Every table of the leaderboard as a `tabular` for the package booktabs."""
+    """Write every table of the leaderboard as a LaTeX `tabular` for the package booktabs."""
     kinds = leaderboard.kinds()
     return "\n".join(f"% {title_of(*kind)}\n{ranking_table(leaderboard, *kind).to_latex()}\n" for kind in kinds)
 
@@ -232,7 +232,7 @@ EXPORTS: dict[str, Callable[[Leaderboard], str]] = {
 
 
 def build_leaderboard_page(leaderboard: Leaderboard) -> Page:
-    """The page: a table for each setting and kind of features, and which differences are real."""
+    """Build the page: a table for each setting and kind of features, and the differences from HPL()."""
     cells = [cell for column in leaderboard.cells.values() for cell in column.values()]
     content = {
         "n_methods": len(leaderboard.plan.methods),
@@ -257,7 +257,7 @@ def build_leaderboard_page(leaderboard: Leaderboard) -> Page:
 
 
 def _charts(leaderboard: Leaderboard, setting: str, features: str) -> list[tuple[Markup, str]]:
-    """The best methods of each data set as bars."""
+    """Draw the best methods of each data set as bars."""
     drawn = []
     for column in leaderboard.columns(setting, features):
         cells = leaderboard.cells[column]
@@ -265,7 +265,7 @@ def _charts(leaderboard: Leaderboard, setting: str, features: str) -> list[tuple
         if run:
             title = f"{column.data.title}: the best {len(run)}"
             axis = "per-class accuracy" if setting == "zsl" else "H"
-            chart = bar_chart(run, [[cells[m].score for m in run]], axis, text=percent, says=title)
+            chart = bar_chart(run, [[cells[m].score for m in run]], axis, text=percent, alt=title)
             drawn.append((chart, title))
     return drawn
 
@@ -274,7 +274,7 @@ def _charts(leaderboard: Leaderboard, setting: str, features: str) -> list[tuple
 
 
 class LeaderboardRecords:
-    """The plan and the records of the leaderboard; what they say is worked out once, when a block asks for it."""
+    """The plan and the records of the leaderboard. The leaderboard is built once, when a block needs it."""
 
     def __init__(self, records: Sequence[Record], plan: LeaderboardPlan | None = None) -> None:
         self.records = records
@@ -282,22 +282,23 @@ class LeaderboardRecords:
 
     @cached_property
     def leaderboard(self) -> Leaderboard:
+        """The leaderboard of these records."""
         return build_leaderboard(self.plan, self.records)
 
 
 def short_block(source: LeaderboardRecords) -> str:
-    """The best methods and HPL(), whitened features: ZSL, and H of GZSL."""
+    """Write the short table: the best methods and HPL() with whitened features, ZSL and H of GZSL."""
     leaderboard, features = source.leaderboard, "whitened"
     columns = [*leaderboard.columns("zsl", features), *leaderboard.columns("gzsl", features)]
     run = [m for m in leaderboard.ranked("zsl", features) if any(not leaderboard.cells[c][m].missing for c in columns)]
     chosen = sorted({*run[:_N_BEST], *(m for m in run if m == YARDSTICK)}, key=run.index)
     head = ["method", *(f"{_SHORT[column.setting]}: {column.data.title}" for column in columns)]
     rows = [[Text(m, "code"), *(_headline(leaderboard.cells[column][m]) for column in columns)] for m in chosen]
-    said = (
+    summary = (
         f"The best {len(chosen)} of {len(run)} methods that were run, by their mean over the data sets; whitened "
         f"features, percent. **Best of all**; {LEVEL} cannot be told from the best (paired bootstrap, 95 %); – not run."
     )
-    return f"{Table(head, rows).to_markdown()}\n\n{said}"
+    return f"{Table(head, rows).to_markdown()}\n\n{summary}"
 
 
 def _headline(cell: Cell) -> Content:
@@ -305,34 +306,34 @@ def _headline(cell: Cell) -> Content:
 
 
 def zsl_block(source: LeaderboardRecords) -> str:
-    """Every method, ZSL."""
+    """Write the ZSL tables of all methods."""
     return leaderboard_markdown(source.leaderboard, ["zsl"], level=3).rstrip()
 
 
 def gzsl_block(source: LeaderboardRecords) -> str:
-    """Every method, GZSL."""
+    """Write the GZSL tables of all methods."""
     return leaderboard_markdown(source.leaderboard, ["gzsl"], level=3).rstrip()
 
 
 def methods_block(source: LeaderboardRecords) -> str:
-    """What every method is called and where it is from."""
+    """Write the table of the names and references of all methods."""
     return methods_table(source.plan).to_markdown()
 
 
 def published_block(source: LeaderboardRecords) -> str:
-    """Published figures of the deep methods beside those here."""
+    """Write the table of published and measured results of the deep methods."""
     return published_table(source.leaderboard).to_markdown()
 
 
 def differences_block(source: LeaderboardRecords) -> str:
-    """Every method minus HPL() on the same samples, in points."""
+    """Write the tables of differences from HPL() on the same samples, in percentage points."""
     found = {kind: difference_table(source.leaderboard, *kind) for kind in source.leaderboard.kinds()}
     parts = [f"### Minus `hpl`: {title_of(*kind)}\n\n{t.to_markdown()}" for kind, t in found.items() if t.rows]
     return "\n\n".join(parts) or "`hpl` was not run yet."
 
 
 def summary_block(source: LeaderboardRecords) -> str:
-    """How much of the plan was run, and how parameters were chosen."""
+    """Write how much of the plan was run, and how parameters were chosen."""
     leaderboard = source.leaderboard
     cells = [cell for column in leaderboard.cells.values() for cell in column.values()]
     run = [cell for cell in cells if not cell.missing]
@@ -348,19 +349,19 @@ def summary_block(source: LeaderboardRecords) -> str:
 
 
 def _slowest(leaderboard: Leaderboard) -> str:
-    """The method that took longest on each data set and setting, with its seconds."""
+    """Return the slowest method on each data set and setting, with its seconds."""
     longest: dict[tuple[str, str], tuple[float, str]] = {}
     for column, cells in leaderboard.cells.items():
         for method, cell in cells.items():
             if not cell.missing:
                 key = (column.data.title, column.setting.upper())
                 longest[key] = max(longest.get(key, (0.0, "")), (cell.seconds, method))
-    said = [f"{title} {setting} `{method}` {seconds:.0f} s" for (title, setting), (seconds, method) in longest.items()]
-    return ", ".join(said) or "none yet"
+    parts = [f"{title} {setting} `{method}` {seconds:.0f} s" for (title, setting), (seconds, method) in longest.items()]
+    return ", ".join(parts) or "none yet"
 
 
 def references_block(source: LeaderboardRecords) -> str:
-    """Other people's figures, the same preparation here, and the leaderboard's own row."""
+    """Write the table of results of other implementations, compared with the same preparation here."""
     results, rows = Results(source.records), []
     for entry in source.plan.references:
         found = results.score(entry.task, entry.method, entry.params)

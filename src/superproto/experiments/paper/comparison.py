@@ -1,4 +1,4 @@
-"""Table VI's directions: which variant is better, which is slower, in the paper and here; and why where they differ."""
+"""RESEARCH: compare Table VI with the paper: which variant is better or slower there and here, and why they differ."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from superproto.experiments.paper.published import DATASETS, published_rows
 from superproto.experiments.plans import Ablation, Data, Plan, Variant
 from superproto.experiments.records import Record, Results
 
-# Seconds that are less than a tenth apart are the same.
+# Times whose ratio is smaller count as equal.
 _SAME_TIME = 1.1
 _NAMES = {"accuracy": "per_class_accuracy", "seconds": "cpu_seconds"}
 
 
 @dataclass(frozen=True)
 class Direction:
-    """A variant against the paper's choice: the paper's mean difference and range, ours on one data set, the reason.
+    """The difference of a variant from the paper's choice: the paper's mean and range, ours on one data set, a reason.
 
-    Differences are in points for accuracy and as a factor for time; `agrees` is None where ours is no difference
-    and the paper's may be none.
+    Differences are percentage points of accuracy, or ratios of times. `agrees` is None if our difference is not
+    significant and the paper's range allows that.
     """
 
     ablation: str
@@ -35,11 +35,11 @@ class Direction:
     published_range: tuple[float, float]
     here: float
     agrees: bool | None
-    says: str
+    reason: str
 
 
 def directions(plan: Plan, results: Results) -> list[Direction]:
-    """Every comparison of Table VI that was run here."""
+    """Return every comparison of Table VI that was run here."""
     known = results.tasks()
     return [
         found
@@ -57,9 +57,9 @@ def _compare(
     results: Results, ablation: Ablation, variant: Variant, measure: str, data: Data, whitened: bool
 ) -> Direction | None:
     reference = ablation.variants[-1]
-    asked = [(data.name, one.method, {**one.params, "whiten": whitened}) for one in (variant, reference)]
-    runs = [results.runs(*one) for one in asked]
-    ours = [results.value(_NAMES[measure], *one) for one in asked]
+    keys = [(data.name, one.method, {**one.params, "whiten": whitened}) for one in (variant, reference)]
+    runs = [results.runs(*one) for one in keys]
+    ours = [results.value(_NAMES[measure], *one) for one in keys]
     if ours[0] is None or ours[1] is None:
         return None
     paper = _published_differences(ablation.index, variant.row, reference.row, measure)
@@ -76,7 +76,7 @@ def _compare(
         level, possible = abs(np.log(here)) < np.log(_SAME_TIME), (here / _SAME_TIME, here * _SAME_TIME)
         why = _why_slower(*runs)
     same = bool(np.sign(here - none) == np.sign(mean - none))
-    # No difference here agrees with no direction; but where the paper's are all large, none is another result.
+    # An insignificant difference neither agrees nor disagrees, unless all differences of the paper are large.
     overlaps = span[0] <= possible[1] and possible[0] <= span[1]
     agrees = (None if overlaps else False) if level else same
     return Direction(
@@ -85,7 +85,7 @@ def _compare(
 
 
 def _published_differences(index: str, variant: str, reference: str, measure: str) -> list[float]:
-    """The paper's, data set by data set: points of accuracy, or a factor of time."""
+    """Return the paper's difference on each data set: percentage points of accuracy, or a ratio of times."""
     rows = {r.method: r.values for r in published_rows("VI") if r.ablation == index and r.measure == measure}
     pairs = [(rows[variant][name], rows[reference][name]) for name in DATASETS[:4]]
     return [a - b if measure == "accuracy" else a / b for a, b in pairs]
@@ -100,7 +100,7 @@ def _why_level(width: float, *runs: Sequence[Record]) -> str:
 
 
 def _why_better(variant: Sequence[Record], reference: Sequence[Record]) -> str:
-    """The number of empty classes, if there are any; else the top-5 accuracy and the number of iterations."""
+    """State the number of empty classes, if there are any; else the top-5 accuracy and the number of iterations."""
     empty = [np.mean([_empty_classes(record) for record in runs]) for runs in (variant, reference)]
     if max(empty) > 0:
         return f"It leaves {empty[0]:.3g} unseen classes without a sample, the other {empty[1]:.3g}."
@@ -113,7 +113,7 @@ def _why_better(variant: Sequence[Record], reference: Sequence[Record]) -> str:
 
 
 def _why_slower(variant: Sequence[Record], reference: Sequence[Record]) -> str:
-    """Iterations, and seconds of one core for each."""
+    """State the number of iterations, and the CPU seconds of each."""
     iterations = [_mean(runs, "sweeps") for runs in (variant, reference)]
     each = [_mean(runs, "cpu_seconds") / max(n, 1) for runs, n in zip((variant, reference), iterations)]
     return (
@@ -128,6 +128,6 @@ def _mean(runs: Sequence[Record], score: str) -> float:
 
 
 def _empty_classes(record: Record) -> int:
-    """Of a run's warnings: 'n of m unseen classes received no sample'."""
+    """Return the number of empty classes from a run's warning 'n of m unseen classes received no sample'."""
     found = (re.match(r"(\d+) of \d+ .*received no sample", note) for note in record.notes)
     return next((int(match.group(1)) for match in found if match), 0)

@@ -1,7 +1,7 @@
-"""SHOW the paper's figures from what was measured.
+"""RESEARCH: draw the paper's figures from measurements.
 
-A function takes {data set: content of its record} and returns charts and tables by name. The macro of the same figure
-in reporting/templates/figures.html sets them.
+Each function takes {data set: content of its record} and returns charts and tables by name. The macro with the name of
+the figure in reporting/templates/figures.html arranges them.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from superproto.reporting.model_figures import Measured, draw_digits, draw_portr
 from superproto.reporting.table import Table
 
 _PARAMETERS = {
-    "rho": "ρ: samples against structure",
-    "omega": "ω: descriptions against prototypes in the codes",
-    "alpha": "α: unseen against seen part",
-    "theta": "θ: super-prototypes for each class",
+    "rho": "ρ: weight of the samples relative to the structure",
+    "omega": "ω: weight of the descriptions relative to the prototypes in the codes",
+    "alpha": "α: weight of the unseen relative to the seen classes",
+    "theta": "θ: super-prototypes per class",
 }
 
 
 def draw_framework(_: Measured) -> dict[str, Any]:
-    """Fig. 4 is the static file templates/framework.svg."""
+    """Return nothing: Fig. 4 is the static file templates/framework.svg."""
     return {}
 
 
 def draw_convergence(found: Measured) -> dict[str, Any]:
-    """Fig. 5a: the objective by iteration, and the iterations until convergence."""
+    """Draw Fig. 5a: the objective by iteration, and the number of iterations until convergence."""
     kinds = _kinds(found)
     rows = [
         [data, *(str(content[kind]["sweeps"]) if kind in content else "–" for kind in kinds)]
@@ -59,12 +59,12 @@ def _convergence_chart(found: Measured, kind: str) -> Markup:
         if (values := content.get(kind, {}).get("objective"))
     ]
     return line_chart(
-        lines, "iteration", "objective (1 first, 0 last)", log=(True, False), says=f"Convergence, {kind}", width=430
+        lines, "iteration", "objective (1 first, 0 last)", log=(True, False), alt=f"Convergence, {kind}", width=430
     )
 
 
 def draw_timing(found: Measured) -> dict[str, Any]:
-    """Fig. 5b: seconds of an iteration against the size of the pool, and the exponents of their growth."""
+    """Draw Fig. 5b: seconds of an iteration by the number of unlabeled samples, with fitted exponents."""
     kinds = _kinds(found)
     columns = ["data", "model", "exponent of an iteration", "exponent of the fit", "fit of all, s of one core"]
     rows = []
@@ -92,20 +92,20 @@ def _timing_chart(found: Measured, kind: str) -> Markup:
         lines.append(Series(data, [p["pool"] for p in points], [p["sweep_seconds"] for p in points], hovers=hovers))
     return line_chart(
         lines, "samples in the pool", "seconds of one core for an iteration", log=(True, True),
-        says=f"Time against pool size, {kind}", width=430,
+        alt=f"Time against pool size, {kind}", width=430,
     )  # fmt: skip
 
 
 def draw_predictability(found: Measured) -> dict[str, Any]:
-    """Fig. 3: how well each attribute is predicted on classes that were not trained on."""
+    """Draw Fig. 3: how well features of held-out classes predict each attribute."""
     drawn = {}
     for data, content in found.items():
         entries = content["attributes"]
         shown = entries if len(entries) <= 50 else [*entries[:20], *entries[-20:]]
         chart = bar_chart(
             [name for name, _, _ in shown], [[0.5 if np.isnan(auc) else auc for _, auc, _ in shown]],
-            "area under the curve (0.5: guessing)", limits=(0.3, 1.0), reference=0.5, bar=10,
-            says=f"How well each attribute of {data} is foretold on classes not trained on",
+            "area under the curve (0.5: chance)", limits=(0.3, 1.0), reference=0.5, bar=10,
+            alt=f"How well features of held-out classes predict each attribute of {data}",
             hovers=[[f"{name}: area {auc:.3f}, correlation {r:.2f}" for name, auc, r in shown]],
             text=lambda value: f"{value:.2f}",
         )  # fmt: skip
@@ -114,13 +114,13 @@ def draw_predictability(found: Measured) -> dict[str, Any]:
             "folds": content["folds"],
             "cut": len(shown) < len(entries),
             "n_attributes": len(entries),
-            "says": " ".join(content["says"]),
+            "summary": " ".join(content["says"]),
         }
     return {"data": drawn}
 
 
 def draw_embedding(found: Measured) -> dict[str, Any]:
-    """Fig. 6: the same points three times, colored by their true and their predicted classes."""
+    """Draw Fig. 6: three panels with the same points, colored by true and by predicted classes."""
     return {"data": {data: _embedding_panels(data, content) for data, content in found.items()}}
 
 
@@ -128,8 +128,8 @@ def _embedding_panels(data: str, content: Mapping[str, Any]) -> list[tuple[Marku
     truth = content["truth"]
     panels = [(_embedding_chart(data, "true labels", content, truth), "true labels")]
     for title, labels in (("predicted, ZSL", content["zsl"]), ("predicted, GZSL", content["gzsl"])):
-        right = percent(float(np.mean(np.equal(truth, labels))))
-        panels.append((_embedding_chart(data, title, content, labels), f"{title}: {right} of these points right"))
+        correct = percent(float(np.mean(np.equal(truth, labels))))
+        panels.append((_embedding_chart(data, title, content, labels), f"{title}: {correct} of these points correct"))
     return panels
 
 
@@ -140,25 +140,25 @@ def _embedding_chart(data: str, title: str, content: Mapping[str, Any], labels: 
         content["x"], content["y"],
         [number.get(p, len(unseen)) for p in labels],
         [*(names[c] for c in unseen), "a seen class"],
-        hovers=[names[t] if t == p else f"{names[t]}, called {names[p]}" for t, p in zip(truth, labels)],
+        hovers=[names[t] if t == p else f"{names[t]}, labeled {names[p]}" for t, p in zip(truth, labels)],
         size=2.6, width=335, height=320, with_legend=labels is truth,
         hollow=[p not in number for p in labels],
-        says=f"t-SNE of {data}, {title}",
+        alt=f"t-SNE of {data}, {title}",
     )  # fmt: skip
 
 
 def draw_parameters(found: Measured) -> dict[str, Any]:
-    """Fig. 7: accuracy as one parameter varies."""
+    """Draw Fig. 7: the accuracy as one parameter varies."""
     charts = []
-    for name, says in _PARAMETERS.items():
+    for name, title in _PARAMETERS.items():
         default = next(iter(found.values()))["defaults"][name]
         shown = "as many as seen classes" if default is None else f"{default:g}"
-        charts.append((_parameter_chart(found, name, says), f"{says}. Default: {shown}."))
+        charts.append((_parameter_chart(found, name, title), f"{title}. Default: {shown}."))
     return {"charts": charts}
 
 
-def _parameter_chart(found: Measured, name: str, says: str) -> Markup:
-    letter = says.partition(":")[0]
+def _parameter_chart(found: Measured, name: str, title: str) -> Markup:
+    letter = title.partition(":")[0]
     lines = []
     for data, content in found.items():
         curve = content["curves"][name]
@@ -168,7 +168,7 @@ def _parameter_chart(found: Measured, name: str, says: str) -> Markup:
                 for value, accuracy in zip(curve["values"], curve[which])
             ]
             lines.append(Series(data, curve["values"], curve[which], dashed=which == "test", hovers=hovers))
-    return line_chart(lines, letter, "per-class accuracy", says=says, y_text=percent, width=470, x_limits=(0, 1))
+    return line_chart(lines, letter, "per-class accuracy", alt=title, y_text=percent, width=470, x_limits=(0, 1))
 
 
 def _kinds(found: Measured) -> list[str]:
@@ -180,7 +180,7 @@ def _sentence(text: str) -> str:
 
 
 def _falling(values: Sequence[float]) -> list[float]:
-    """1 for the first value, 0 for the last."""
+    """Scale values so that the first is 1 and the last is 0."""
     span = (values[0] - values[-1]) or 1.0
     return [(value - values[-1]) / span for value in values]
 
@@ -192,7 +192,7 @@ class Drawing(NamedTuple):
     draw: Callable[[Measured], dict[str, Any]]
 
     def section(self, name: str, found: Measured) -> dict[str, Any]:
-        """What a page needs of the figure: its title, its macro and what is drawn; None where nothing was measured."""
+        """Return the figure's title, macro and charts for a page; the charts are None if nothing was measured."""
         measured = bool(found) or name == "framework"
         drawn = self.draw(found) if measured else None
         return {"title": self.title, "macro": name.replace("-", "_"), "drawn": drawn}
@@ -200,12 +200,12 @@ class Drawing(NamedTuple):
 
 DRAWINGS = {
     "digits": Drawing("The embedded digits", draw_digits),
-    "predictability": Drawing("Figure 3: which attributes can be seen", draw_predictability),
+    "predictability": Drawing("Figure 3: predictability of the attributes", draw_predictability),
     "framework": Drawing("Figure 4: the framework", draw_framework),
     "convergence": Drawing("Figure 5a: convergence", draw_convergence),
-    "timing": Drawing("Figure 5b: time against the size of the pool", draw_timing),
-    "embedding": Drawing("Figure 6: the pool, true and predicted", draw_embedding),
+    "timing": Drawing("Figure 5b: time by the number of unlabeled samples", draw_timing),
+    "embedding": Drawing("Figure 6: unlabeled samples, true and predicted classes", draw_embedding),
     "parameters": Drawing("Figure 7: the parameters", draw_parameters),
-    "portrait": Drawing("Beyond the paper: a close look", draw_portrait),
-    "super-prototypes": Drawing("Beyond the paper: what super-prototypes mean", draw_super_prototypes),
+    "portrait": Drawing("Beyond the paper: diagnostics", draw_portrait),
+    "super-prototypes": Drawing("Beyond the paper: the super-prototypes", draw_super_prototypes),
 }

@@ -1,4 +1,4 @@
-"""The jobs of the paper's plan: the methods of its tables, the variants of Table VI, and its figures."""
+"""RESEARCH: the jobs of the paper's plan: the methods of its tables, the variants of Table VI, and its figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from superproto.files import PathLike
 
 @dataclass(frozen=True)
 class Line:
-    """One run of the plan on whatever data set it meets."""
+    """One run of the plan, for any data set."""
 
     setting: str
     protocol: str
@@ -28,7 +28,7 @@ class Line:
 
     @property
     def is_own(self) -> bool:
-        """Whether it is HPL: run alone, as a user runs it, since its seconds are compared."""
+        """Whether it is HPL, which does not share whitening because its time is compared."""
         return self.method.startswith("hpl")
 
     @property
@@ -36,11 +36,11 @@ class Line:
         return bool(dict(self.params).get("whiten", True))
 
     def job(self, tasks: TaskCache) -> Job:
-        """Another process takes the data set that it has itself."""
-        return Job(self._run(tasks).job().asked, partial(self._measured, tasks))
+        """Return the job. A worker process uses its own cache of the data set."""
+        return Job(self._run(tasks).job().request, partial(self._measured, tasks))
 
-    def _measured(self, tasks: TaskCache, asked: Record) -> Record:
-        return self._run(tasks).job().measure(asked)
+    def _measured(self, tasks: TaskCache, request: Record) -> Record:
+        return self._run(tasks).job().measure(request)
 
     def _run(self, tasks: TaskCache) -> Run:
         shared = self.whitened and not self.is_own
@@ -59,22 +59,22 @@ def run_paper(
     processes: int = 1,
     step: Step = lambda text: None,
 ) -> list[Record]:
-    """The records of these tables and figures on the data in `folder`; what is not in `path` yet is measured.
+    """Run what the records in `path` lack for these tables and figures. Return all of their records.
 
-    `fresh` forgets what is recorded of it first, so that a fresh run that was interrupted goes on without `fresh`.
+    `fresh` first deletes these records. If a fresh run is interrupted, resume it without `fresh`.
     """
-    found = [tasks for data in plan.data if (tasks := TaskCache(data, Path(folder))).at_hand]
+    found = [tasks for data in plan.data if (tasks := TaskCache(data, Path(folder))).exists]
     jobs = [job for tasks in _long_ones_first(found) for job in jobs_of(plan, tasks, tables, figures)]
     if fresh:
         _forget(path, {job.key for job in jobs})
     run_jobs(jobs, path, on_record=Progress(len(jobs), step), processes=processes)
-    # Of a data set that is at hand, the numbers of another version do not count.
+    # Records of another version of an available data set are ignored.
     current = {tasks.data.name: tasks.digests() for tasks in found}
     return [record for record in known_records(path) if record.data in current.get(record.task, {record.data})]
 
 
 def jobs_of(plan: Plan, tasks: TaskCache | None, tables: set[int], figures: Collection[str]) -> Iterator[Job]:
-    """The jobs of a data set, or (None) of what is embedded; the long ones first, so that no process ends alone."""
+    """Yield the jobs of a data set (None: of the digits), the long ones first, so that processes end together."""
     if tasks is None:
         yield from (figure_job(plan, name, None) for name in EMBEDDED if name in figures)
         return
@@ -82,13 +82,13 @@ def jobs_of(plan: Plan, tasks: TaskCache | None, tables: set[int], figures: Coll
         measured = figure.name in MEASURES and figure.name not in EMBEDDED
         if measured and figure.name in figures and figure.wants(tasks.data):
             yield figure_job(plan, figure.name, tasks)
-    # Methods that share a preparation of the features come one after the other, HPL's runs before them.
+    # HPL runs first. Methods with the same preparation of the features follow each other.
     lines = sorted(lines_of(plan, tasks, tables), key=lambda x: (not x.is_own, x.setting, x.protocol, x.whitened))
     yield from (line.job(tasks) for line in lines)
 
 
 def lines_of(plan: Plan, tasks: TaskCache, numbers: set[int]) -> list[Line]:
-    """The lines of the chosen tables (3 to 6) on one data set, each once: Table VI shares some with the others."""
+    """Return the runs of the chosen tables (3 to 6) on one data set, without duplicates."""
     found = [*_table_lines(plan, tasks, numbers)]
     if 6 in numbers and tasks.data.allows("hpl1"):
         found += _ablation_lines(plan, WHITENED if tasks.data.plain_ablations else (True,))
@@ -117,6 +117,6 @@ def _long_ones_first(found: Iterable[TaskCache]) -> list[TaskCache | None]:
 
 
 def _forget(path: PathLike, keys: set[str]) -> None:
-    """Leave only the other records in the file, the newest of each run."""
+    """Delete the records with these keys, and older records of other runs."""
     others = {record.key: record for record in known_records(path) if record.key not in keys}
     write_records(path, others.values())

@@ -1,4 +1,4 @@
-"""MEASURE what the figures of the paper show on one data set: curves, an embedding, sizes, attributes, a portrait."""
+"""RESEARCH: measure what the figures of the paper show on one data set: curves, embedding, sizes, attributes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MODELS: dict[str, Callable[..., HPL]] = {
     "default": HPL,
 }
 FRACTIONS = (0.1, 0.25, 0.5, 1.0)
-# Enough to time an iteration, and the same work for every size of the pool.
+# Enough iterations to time one, and the same number for every pool size.
 TIMED_ITERATIONS = 10
 PARAMETER_GRID = (0.1, 0.3, 0.5, 0.7, 0.9)
 THETAS = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -42,12 +42,12 @@ POINTS = 1000
 
 
 def convergence(tasks: TaskCache) -> dict[str, Any]:
-    """The objective after each iteration, and how many labels each iteration changed."""
+    """Measure the objective after each iteration, and how many labels each iteration changed."""
     return {name: _trace(make, tasks.task()) for name, make in MODELS.items()}
 
 
 def timing(tasks: TaskCache) -> dict[str, Any]:
-    """Seconds of one core for a fit of at most ten iterations, and for one iteration, for growing parts of the pool."""
+    """Measure CPU seconds of a fit of at most ten iterations and of one iteration, for growing pools."""
     found: dict[str, Any] = {}
     for name in ("as published, whitened", "default"):
         points = []
@@ -60,7 +60,7 @@ def timing(tasks: TaskCache) -> dict[str, Any]:
 
 
 def parameters(tasks: TaskCache) -> dict[str, Any]:
-    """Per-class accuracy along each parameter, the others at their defaults, on validation and on test classes."""
+    """Measure per-class accuracy by each parameter, the others at their defaults, on validation and test classes."""
     given = {"validation": whiten(tasks.task().folds(1)[0]).task, "test": whiten(tasks.task()).task}
     curves: dict[str, Any] = {}
     for name, values in {
@@ -91,7 +91,7 @@ def _trace(make: Callable[..., HPL], task: Task) -> dict[str, Any]:
     return {
         "objective": [float(f"{value:.10g}") for value in model.objective_],
         "labels_changed": changed,
-        # The callback hears of every start's iterations; the objective is that of the start that won.
+        # The callback receives the iterations of every start; the objective is that of the best start.
         "sweeps": int(model.n_iter_),
         "seconds": round(process_time() - start, 3),
         "sweep_seconds": round(float(np.median(gaps)), 5),
@@ -100,7 +100,7 @@ def _trace(make: Callable[..., HPL], task: Task) -> dict[str, Any]:
 
 
 def _accuracy(task: Task, name: str, value: float) -> float:
-    """With a parameter changed, on samples that are whitened already."""
+    """Return the accuracy with one parameter changed, on whitened samples."""
     found = evaluate(task, "hpl", {name: value, "whiten": False})
     return round(float(found.scores["per_class_accuracy"]), 4)
 
@@ -114,7 +114,7 @@ def _defaults() -> dict[str, Any]:
 
 
 def embedding(tasks: TaskCache) -> dict[str, Any]:
-    """t-SNE of at most a thousand unseen-class samples in the model's metric; labels as class numbers."""
+    """Compute t-SNE of at most a thousand samples of unseen classes, whitened; labels are class numbers."""
     zsl, gzsl = tasks.task(), tasks.task("gzsl")
     model, narrow = _labels(zsl)
     wide = _labels(gzsl)[1]
@@ -154,7 +154,7 @@ def _tsne(rows: Any) -> Any:
 
 
 def predictability(plan: Plan, tasks: TaskCache) -> dict[str, Any]:
-    """Fig. 3: how well each attribute is foretold on classes that were not trained on."""
+    """Measure for Fig. 3 how well features of held-out classes predict each attribute."""
     from superproto.evaluation.attribute_visibility import inspect_attributes
 
     found = inspect_attributes(tasks.task(), _attribute_names(plan, tasks))
@@ -166,7 +166,7 @@ def predictability(plan: Plan, tasks: TaskCache) -> dict[str, Any]:
 
 
 def sizes(plan: Plan, tasks: TaskCache) -> dict[str, Any]:
-    """Table II: what the data set at hand has."""
+    """Return the sizes of the available data set, for Table II."""
     task, own = tasks.task(), tasks.task().validation_classes
     general = tasks.task("gzsl")
     val = None if own is None else len(own)
@@ -188,7 +188,7 @@ def sizes(plan: Plan, tasks: TaskCache) -> dict[str, Any]:
 
 
 def measure_digits(*_: Any) -> dict[str, Any]:
-    """The embedded digits: both accuracies for every choice of three unseen ones."""
+    """Measure both accuracies on digits for every choice of three unseen digits."""
     from superproto.datasets import digits as load_digits
     from superproto.reporting.digits_demo import UNSEEN, every_choice
 
@@ -216,20 +216,20 @@ MEASURES: dict[str, Measure] = {
     "parameters": lambda plan, tasks: parameters(tasks),
     "portrait": lambda plan, tasks: portrait(tasks, _attribute_names(plan, tasks)),
 }
-# Needs no data set of the plan.
+# Figures that need no data set of the plan.
 EMBEDDED = ("digits",)
 
 
 def figure_job(plan: Plan, name: str, tasks: TaskCache | None) -> Job:
-    """The measurement of a figure on a data set (None: on what is embedded)."""
+    """Return the job that measures a figure on a data set (None: on digits)."""
     task, digest = ("digits", "embedded") if tasks is None else (tasks.data.name, tasks.digest())
     where: dict[str, Any] = {"task": task, "data": digest, "setting": "zsl", "protocol": "ps", "pool": "unseen"}
-    # A figure of HPL's defaults is another one when these change.
-    asked = unmeasured("figure", name, params=parameters_of(make_model("hpl")), **where)
-    return Job(asked, partial(_measured, plan, tasks))
+    # The figure must be measured again when the defaults of HPL change.
+    request = unmeasured("figure", name, params=parameters_of(make_model("hpl")), **where)
+    return Job(request, partial(_measured, plan, tasks))
 
 
-def _measured(plan: Plan, tasks: TaskCache | None, asked: Record) -> Record:
+def _measured(plan: Plan, tasks: TaskCache | None, request: Record) -> Record:
     start = perf_counter()
-    content = MEASURES[asked.method](plan, tasks)  # type: ignore[arg-type]
-    return replace(asked, scores=content, seconds=round(perf_counter() - start, 3))
+    content = MEASURES[request.method](plan, tasks)  # type: ignore[arg-type]
+    return replace(request, scores=content, seconds=round(perf_counter() - start, 3))

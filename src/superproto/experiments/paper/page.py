@@ -1,4 +1,4 @@
-"""The paper from one command: run the plan, keep records, build the page. What is recorded is not run again."""
+"""RESEARCH: reproduce the paper: run the plan, append records, build the page. Recorded runs are not repeated."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ def reproduce_paper(
     processes: int = 1,
     step: Step = lambda text: None,
 ) -> Page:
-    """Run what the plan asks for on the data in `folder`, and build the page of these tables and figures.
+    """Run what the plan needs on the data in `folder`, and build the page of these tables and figures.
 
-    `fresh` forgets what is recorded of it first, so that a fresh run that was interrupted goes on without `fresh`.
+    `fresh` first deletes the records of these runs. If a fresh run is interrupted, resume it without `fresh`.
+    `processes` is the number of processes, and `step` receives lines of progress.
     """
     plan = plan or read_plan()
     tables, figures = set(tables), list(figures)
@@ -53,12 +54,12 @@ def reproduce_paper(
 
 
 def build_page(plan: Plan, records: Iterable[Record], tables: Iterable[int], figures: Iterable[str]) -> Page:
-    """The page, from records alone."""
+    """Build the page from records."""
     return Page("paper.html", summarize_paper(plan, list(records), set(tables), list(figures)))
 
 
 def summarize_paper(plan: Plan, records: list[Record], tables: set[int], figures: list[str]) -> dict[str, Any]:
-    """Numbers, tables and figures of the page; of the tables only those that are asked for."""
+    """Return the numbers, tables and figures of the page by name; only the requested tables."""
     results = Results(records)
     sections = []
     for name in figures:
@@ -74,7 +75,7 @@ def summarize_paper(plan: Plan, records: list[Record], tables: set[int], figures
 
 
 def _tables(plan: Plan, results: Results, numbers: set[int]) -> dict[int, Any]:
-    """The tables by number; the sixth is several."""
+    """Return the tables by number; table 6 has several parts."""
     planned = {table.number: table for table in plan.tables}
     makers: dict[int, Callable[[], Any]] = {
         2: lambda: data_sets_table(plan, results),
@@ -87,7 +88,7 @@ def _tables(plan: Plan, results: Results, numbers: set[int]) -> dict[int, Any]:
 
 
 def _numbers(plan: Plan, results: Results) -> list[tuple[str, str]]:
-    """HPL's accuracy on each data set at hand, and what it is."""
+    """Return HPL's accuracy on each available data set, with a caption."""
     pairs = []
     for data in plan.data:
         zsl, gzsl = results.score(data.name, "hpl"), results.score(data.name, "hpl", setting="gzsl")
@@ -100,15 +101,15 @@ def _numbers(plan: Plan, results: Results) -> list[tuple[str, str]]:
 def _check(folder: PathLike, records: PathLike, tables: set[int], figures: list[str]) -> None:
     if not Path(folder).is_dir():
         raise UserError(f"{folder} is not a folder. Give the folder of packs and xlsa17 folders with --data.")
-    strange = [str(number) for number in tables if number not in TABLES] or [f for f in figures if f not in FIGURES]
-    if strange:
+    unknown = [str(number) for number in tables if number not in TABLES] or [f for f in figures if f not in FIGURES]
+    if unknown:
         known = f"tables {', '.join(map(str, TABLES))}; figures {', '.join(FIGURES)}"
-        raise UserError(f"'{strange[0]}' is no table or figure of the plan. Known: {known}.")
+        raise UserError(f"'{unknown[0]}' is not a table or figure of the plan. Known: {known}.")
     check_writable(records)
 
 
 def _titled(plan: Plan, found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Figures' contents under the titles of their data sets, in the plan's order."""
+    """Return the measurements by the titles of their data sets, in the plan's order."""
     named = {data.title: found[data.name] for data in plan.data if data.name in found}
     return named | {name: content for name, content in found.items() if name in EMBEDDED}
 

@@ -1,4 +1,4 @@
-"""MEASURE the diagnostics of `HPL()` on one data set, in both settings."""
+"""RESEARCH: measure the diagnostics of `HPL()` on one data set, in both settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from superproto.hpl.estimator import HPL
 
 
 def portrait(tasks: TaskCache, attribute_names: list[str] | None = None) -> dict[str, Any]:
-    """Everything about HPL's defaults on one data set, in both settings."""
+    """Measure class accuracies, confusions, reliability, the seen-unseen curve, super-prototypes and the class tree."""
     zsl, gzsl = tasks.task(), tasks.task("gzsl")
     model, found = _fit(zsl)
     general = _fit(gzsl)[1]

@@ -1,4 +1,4 @@
-"""What the paper reports: the rows of its Tables II to VI, apart from everything that was measured here."""
+"""RESEARCH: read the published results: the rows of the paper's Tables II to VI."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Row:
 
 @cache
 def read_published(path: Path | None = None) -> tuple[Row, ...]:
-    """Every row of `published.toml`, in its order."""
+    """Return every row of `published.toml`, in its order."""
     content = read_toml(path or benchmarks_folder() / "published.toml")
     return tuple(
         Row(
@@ -44,5 +44,5 @@ def read_published(path: Path | None = None) -> tuple[Row, ...]:
 
 
 def published_rows(table: str) -> list[Row]:
-    """The rows of one table, by its Roman number."""
+    """Return the rows of one table, by its Roman number."""
     return [row for row in read_published() if row.table == table]

@@ -1,4 +1,4 @@
-"""Tables II to VI: what the paper reports beside what the records hold. No number is typed by hand."""
+"""RESEARCH: Tables II to VI with published and measured values. All values are read from files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from superproto.experiments.plans import Data, PaperTable, Plan, Variant, settin
 from superproto.experiments.records import Results, Score
 from superproto.reporting.table import Content, Table, TableCell, Text
 
-NO_DATA = TableCell((Text("no data", "quiet"),), hover="This data set is not at hand: see --data.")
+NO_DATA = TableCell((Text("no data", "quiet"),), hover="This data set is not available: see --data.")
 NOT_RUN = Text("not run", "quiet")
 NOT_GIVEN = Text("–", "quiet")
 _OURS = {"prototypes": "prototypes from descriptions", "hpl": "HPL(), the default here"}
@@ -23,12 +23,12 @@ _GENERALIZED = ("unseen", "seen", "harmonic_mean")
 
 
 def measured_data(plan: Plan, results: Results) -> list[Data]:
-    """The data sets of the plan that a record speaks of."""
+    """Return the data sets of the plan that have records."""
     return [data for data in plan.data if data.name in results.tasks()]
 
 
 def data_sets_table(plan: Plan, results: Results) -> Table:
-    """Table II: the paper's statistics, and those of the data at hand."""
+    """Return Table II: the sizes of the paper's data sets, and of the available ones."""
     published, found, keys = published_rows("II"), results.figure("sizes"), (*_SIZES, *_SPLITS)
     rows: list[list[Content]] = [
         [f"{row.dataset} (paper)", *(_count(row.values, key) for key in keys)] for row in published
@@ -47,7 +47,7 @@ def data_sets_table(plan: Plan, results: Results) -> Table:
 
 
 def accuracy_table(plan: Plan, results: Results, chosen: PaperTable) -> Table:
-    """Tables III and IV: per-class accuracy in percent; measured cells are plain / whitened."""
+    """Return Table III or IV: per-class accuracy in percent; measured cells are plain / whitened."""
     published = published_rows("III" if chosen.number == 3 else "IV")
     data = [entry for entry in measured_data(plan, results) if results.has(entry.name, chosen.protocol)]
     sets = [name for name in DATASETS if any(name in row.values for row in published)]
@@ -73,7 +73,7 @@ def accuracy_table(plan: Plan, results: Results, chosen: PaperTable) -> Table:
 
 
 def generalized_table(plan: Plan, results: Results, chosen: PaperTable) -> Table:
-    """Table V: U, S and H in percent; each of our methods with plain and with whitened features in a row of its own."""
+    """Return Table V: U, S and H in percent; measured methods have a row for plain and one for whitened features."""
     published, data = published_rows("V"), measured_data(plan, results)
     heading, tail = _others(plan, data)
     sets = DATASETS[:4]
@@ -97,7 +97,7 @@ def generalized_table(plan: Plan, results: Results, chosen: PaperTable) -> Table
 
 
 def ablation_tables(plan: Plan, results: Results) -> dict[str, Table]:
-    """Table VI by title: accuracy, then seconds; measured with plain and with whitened features."""
+    """Return Table VI in two parts, accuracy and seconds, measured with plain and with whitened features."""
     return {
         "Accuracy, %": _ablation(plan, results, "accuracy", "per_class_accuracy"),
         "Time, seconds (measured: of one core)": _ablation(plan, results, "seconds", "cpu_seconds"),
@@ -106,26 +106,26 @@ def ablation_tables(plan: Plan, results: Results) -> dict[str, Table]:
 
 @dataclass(frozen=True)
 class DirectionTables:
-    """Comparisons with the paper's directions in Table VI: a sentence, those that differ, and the others."""
+    """Comparisons with Table VI of the paper: a summary sentence, those that differ, and the others."""
 
-    says: str
+    summary: str
     differing: Table
     others: Table
 
 
 def direction_tables(plan: Plan, results: Results) -> DirectionTables | None:
-    """Table VI's directions against the paper's; None where none was measured."""
+    """Compare measured differences with Table VI of the paper; return None if none was measured."""
     found = directions(plan, results)
     if not found:
         return None
     counts = [sum(d.agrees is kind for d in found) for kind in (True, None, False)]
-    says = (
+    summary = (
         f"Of {len(found)} comparisons with the paper's directions {counts[0]} agree, {counts[1]} show no difference "
         f"here, and {counts[2]} differ; each of the latter has its measurement beside it."
     )
     differing = [d for d in found if d.agrees is False]
     others = [d for d in found if d.agrees is not False]
-    return DirectionTables(says, _direction_table(differing), _direction_table(others))
+    return DirectionTables(summary, _direction_table(differing), _direction_table(others))
 
 
 def _direction_table(found: list[Direction]) -> Table:
@@ -137,7 +137,7 @@ def _direction_table(found: list[Direction]) -> Table:
             _changes(d, d.published, d.published_range),
             _changes(d, d.here),
             {None: "level", True: "agrees", False: "differs"}[d.agrees],
-            TableCell((d.says,), wrap=True) if d.agrees is not True else "",
+            TableCell((d.reason,), wrap=True) if d.agrees is not True else "",
         ]
         for d in found
     ]
@@ -200,7 +200,7 @@ def _generalized(results: Results, data: Data, method: str, params: dict[str, An
 
 
 def _three(values: dict[str, float] | None) -> Content:
-    """U, S and, in bold, H."""
+    """Format U, S and, in bold, H."""
     if not values:
         return NOT_GIVEN
     text = [f"{values[n]:.1f}" if n in values else "–" for n in ("unseen", "seen")]
@@ -225,12 +225,12 @@ def _features(params: dict[str, Any]) -> str:
 
 
 def _not_published(chosen: PaperTable, published: Sequence[Row]) -> list[str]:
-    """The methods that only we have."""
+    """Return the methods without published results."""
     return [method for method in chosen.methods if method not in {row.ours for row in published}]
 
 
 def _rules(rows: Sequence[Sequence[Content]]) -> list[str]:
-    """A line above every row whose first cell differs from the one before."""
+    """Put a line above every row whose first cell differs from that of the row before."""
     return ["rule" if i and row[0] != rows[i - 1][0] else "" for i, row in enumerate(rows)]
 
 
@@ -239,7 +239,7 @@ def _heading(data: Data) -> Content:
 
 
 def _others(plan: Plan, shown: list[Data]) -> tuple[list[Content], list[Content]]:
-    """The heading and the cell of the column that the data sets not shown share; nothing where all are shown."""
+    """Return the heading and the cell of the column that stands for all omitted data sets, if there are any."""
     missing = [data for data in plan.data if data not in shown]
     if not missing:
         return [], []

@@ -1,6 +1,6 @@
-"""SPEED: how long a fit takes and what it takes of memory, one record for each study.
+"""RESEARCH: measure the time and memory of a fit, with one record for each study.
 
-``docs/scale.md`` has its numbers from these records.
+The numbers in ``docs/scale.md`` are from these records.
 """
 
 from __future__ import annotations
@@ -23,26 +23,27 @@ __all__ = ["STUDIES", "bench", "bench_large"]
 def bench(
     folder: Path, only: Sequence[str] | None = None, output: PathLike | None = None, on_start: Step = lambda name: None
 ) -> Iterator[Entry]:
-    """The entries of the studies, one after the other; ``folder`` holds the data packs, where there are any.
+    """Run the studies and yield their entries.
 
-    They are appended to ``output``, if that is given; ``on_start`` hears of a study before it is measured.
+    ``folder`` has the data packs, if there are any. ``only`` restricts the studies. Entries are appended to
+    ``output``, if it is given. ``on_start(name)`` is called before each study.
     """
     jobs = (_job(name, partial(STUDIES[name], folder), on_start) for name in only or STUDIES)
     return (speed_entry(record) for record, _ in iterate_jobs(jobs, output, again=True) if record.scores)
 
 
 def bench_large(folder: Path, output: PathLike | None = None) -> Iterator[Entry]:
-    """The entry of the study of ImageNet's size; ``folder`` has room for its features."""
+    """Run the study of ImageNet's size and yield its entry. ``folder`` must have space for its features."""
     check_room(folder)
     found = iterate_jobs([_job("large", partial(large, folder))], output, again=True)
     return (speed_entry(record) for record, _ in found if record.scores)
 
 
 def _job(name: str, study: Callable[[Rates], Entry], on_start: Step = lambda name: None) -> Job:
-    def measure(asked: Record) -> Record:
+    def measure(request: Record) -> Record:
         on_start(name)
         start, rates = perf_counter(), measure_rates()
         entry = study(rates)
-        return replace(asked, scores={**entry, **machine_context(rates)}, seconds=round(perf_counter() - start, 1))
+        return replace(request, scores={**entry, **machine_context(rates)}, seconds=round(perf_counter() - start, 1))
 
     return Job(unmeasured("speed", name), measure)

@@ -1,4 +1,4 @@
-"""MAKE the tasks of the bench: real features of CUB's size, and synthetic ones of any size, in memory or on disk."""
+"""RESEARCH: tasks for speed studies: real features of CUB's size, and synthetic ones of any size, also on disk."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 from superproto.samples.chunks import Array
 
 CUB_PACK = "cub_vgg_fc7_4096.npz"
-# Of a sample, in roots of the number of features; of a description, beside entries of variance 1: neither is trivial.
+# Standard deviations: of a sample, relative to the square root of the number of features; and of the errors in
+# descriptions, whose entries have variance 1. The task is neither trivial nor impossible with these.
 NOISE = 0.15
 ERROR = 0.5
 
 
 class Size(NamedTuple):
-    """How large a synthetic task is."""
+    """The sizes of a synthetic task."""
 
     labeled: int
     pool: int
@@ -31,7 +32,7 @@ IMAGENET = Size(200_000, 54_000, 4096, 1000, 360, 1000)
 
 
 def cub_sized(folder: Path) -> tuple[Array, Array, Array]:
-    """CUB with 2048 of its VGG features, or noise of the same shape where the pack is not at hand."""
+    """Return CUB with 2048 of its VGG features, or a synthetic task of the same shape if the pack is missing."""
     if not (folder / CUB_PACK).exists():
         return synthetic(CUB)
     from superproto.datasets import load
@@ -41,7 +42,7 @@ def cub_sized(folder: Path) -> tuple[Array, Array, Array]:
 
 
 def synthetic(size: Size) -> tuple[Array, Array, Array]:
-    """float32 samples around centers that are linear in their descriptions: features, labels, descriptions."""
+    """Return float32 samples around centers that are linear in their descriptions, labels, and descriptions."""
     rng = np.random.default_rng(0)
     truth, centers, shown = _classes(size, rng)
     X = _samples(centers, truth, rng)
@@ -49,7 +50,7 @@ def synthetic(size: Size) -> tuple[Array, Array, Array]:
 
 
 def write_features(path: Path, size: Size, step: int = 4096) -> tuple[Array, Array, Array]:
-    """Features into a .npy file, a part at a time; labels (-1 in the pool), truth and descriptions are returned."""
+    """Write features to a .npy file in parts. Return labels (-1: unlabeled), truth and descriptions."""
     rng = np.random.default_rng(0)
     truth, centers, shown = _classes(size, rng)
     file = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(len(truth), size.features))
@@ -60,7 +61,7 @@ def write_features(path: Path, size: Size, step: int = 4096) -> tuple[Array, Arr
 
 
 def _classes(size: Size, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """(N,) the class of each sample, (C, d) centers, (C, k) descriptions with an error."""
+    """Return the class of each sample (N,), centers (C, d), and descriptions with errors (C, k)."""
     A = rng.normal(size=(size.seen + size.unseen, size.attributes))
     centers = (A @ rng.normal(size=(size.attributes, size.features))).astype(np.float32)
     centers /= np.float32(np.sqrt(size.attributes))

@@ -1,7 +1,7 @@
-"""SPLIT the seconds of a fit into its parts, each beside the least that the machine's own rates allow for it.
+"""RESEARCH: divide the time of a fit into parts, each compared with the least time that the machine allows (the floor).
 
-The floor of a pass is the longer of two times: its products at the rate of a large float32 product, its bytes at the
-rate at which memory is read. Both are counted from the visits that the fit really made.
+The floor of a pass is the longer of two times: its multiplications at the rate of a large float32 product, and its
+bytes at the rate of reading memory. Both are counted from the visits that the fit made.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ PARTS = ("read", "check", "Gram", "factor", "whiten", "passes", "small algebra")
 class Cost(NamedTuple):
     """The part of a fit that a kernel belongs to, and the additions and multiplications of its matrix products.
 
-    ``products`` is called with the number of rows and columns, what is bound in the kernel, and what is aligned with
-    the rows. A kernel that has no cost of its own assigns rows to classes, sums them up or labels them.
+    ``products`` is called with the numbers of rows and columns, the arrays bound in the kernel, and the arrays aligned
+    with the rows. A kernel without an entry in ``COSTS`` belongs to "passes", and its products are not counted.
     """
 
     part: str = "passes"
     products: Callable[[int, int, dict[str, Any], tuple[Array, ...]], float] = lambda n, d, bound, aligned: 0.0
 
 
-# A symmetric or triangular product is done by half; float64 runs at half the rate.
+# Symmetric and triangular products need half of the multiplications; float64 has half the rate.
 COSTS: dict[Callable[..., Any], Cost] = {
     kernels.inspect: Cost("check"),
     kernels.moments: Cost("Gram", lambda n, d, bound, aligned: float((aligned[0] != UNLABELED).sum()) * d * d),
@@ -52,7 +52,7 @@ COSTS: dict[Callable[..., Any], Cost] = {
 
 @dataclass
 class Spent:
-    """What the visits of one kind have cost so far, and the part of a fit that they belong to."""
+    """The cost of the visits with one kernel so far, and the part of a fit that they belong to."""
 
     part: str
     seconds: float = 0.0
@@ -61,12 +61,12 @@ class Spent:
     read: float = 0.0
 
     def floor(self, rates: Rates) -> float:
-        """The least seconds that these products and these bytes take."""
+        """Return the least seconds for these products and bytes."""
         return max(self.products / rates.flops, self.read / rates.bandwidth)
 
 
 class Ledger(dict[str, Spent]):
-    """Cost by kind of pass; ``clock`` is where the stopwatch writes, so that reading is not counted as computing."""
+    """The cost by kernel. ``clock`` has the seconds by span, so that reading is not counted as computing."""
 
     def __init__(self, clock: dict[str, float] | None = None) -> None:
         super().__init__()
@@ -74,12 +74,12 @@ class Ledger(dict[str, Spent]):
 
     @property
     def visits(self) -> int:
-        """Visits of any kind, to any selection of rows."""
+        """The number of visits with any kernel, to any selection of rows."""
         return sum(spent.visits for spent in self.values())
 
 
 class LedgerRows:
-    """Rows that keep account of every visit to any selection of them."""
+    """Rows that record the cost of every visit to any selection of them."""
 
     def __init__(self, rows: ChunkedRows, ledger: Ledger) -> None:
         self.rows = rows
@@ -98,14 +98,14 @@ class LedgerRows:
         spent.read += self.n_rows * self.n_columns * self.dtype.itemsize
         start, read = perf_counter(), self.ledger.clock.get("read", 0.0)
         try:
-            # Until the last result is taken: adding results up belongs to the pass.
+            # Measure until the last result is consumed, because adding results up belongs to the pass.
             yield from self.rows.visit(function, *aligned)
         finally:
             spent.seconds += perf_counter() - start - (self.ledger.clock.get("read", 0.0) - read)
 
 
 def fit_in_parts(X: Any, y: Array, A: Array, rates: Rates, **options: Any) -> tuple[HPL, dict[str, Any]]:
-    """A fit, with ``seconds`` and ``floor`` of its parts, its outer iterations, and ``visits`` by kind of pass."""
+    """Fit a model; return it with ``seconds`` and ``floor`` of its parts, its iterations, and ``visits`` by kernel."""
     iterations: list[int] = []
     with measured() as clock:
         ledger, start = Ledger(clock), perf_counter()
@@ -130,7 +130,7 @@ def fit_in_parts(X: Any, y: Array, A: Array, rates: Rates, **options: Any) -> tu
 
 
 def _kernel(function: Any) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """What a visit computes, and the small arrays bound in it; a function of a function's rows counts as the latter."""
+    """Return the kernel of a visit and the arrays bound in it, without functions that only prepare the rows."""
     bound = function.keywords if isinstance(function, partial) else {}
     if "function" in bound:
         return _kernel(bound["function"])

@@ -1,4 +1,4 @@
-"""MEASURE a machine and a process: seconds side by side, the rates that bound them, the memory a fit takes."""
+"""RESEARCH: measure a machine and a process: seconds of competing functions, peak rates, and memory."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ import numpy as np
 
 
 class Rates(NamedTuple):
-    """What this machine can do at best: float32 products per second, bytes read per second."""
+    """Peak rates of this machine: float32 operations per second, and bytes read per second."""
 
     flops: float
     bandwidth: float
 
 
 def time_together(contenders: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Median seconds of each, run in turns, so that what else the machine does meets all of them alike."""
+    """Return the median seconds of each function. They run in turns, so that other load affects all of them equally."""
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(repeats):
         for name, run in contenders.items():
@@ -34,7 +34,7 @@ def time_together(contenders: Mapping[str, Callable[[], Any]], repeats: int) -> 
 
 
 def measure_rates(size: int = 2048, repeats: int = 5) -> Rates:
-    """The rate of a large float32 product, and of summing an array that no cache holds."""
+    """Measure the rate of a large float32 product, and of reading an array larger than every cache."""
     square = np.ones((size, size), dtype=np.float32)
     long = np.ones(2**25, dtype=np.float32)
     best = {"product": np.inf, "sum": np.inf}
@@ -47,7 +47,7 @@ def measure_rates(size: int = 2048, repeats: int = 5) -> Rates:
 
 
 def machine_context(rates: Rates) -> dict[str, Any]:
-    """Where and with what an entry was measured."""
+    """Return the description of the machine and the date, for an entry."""
     machine = {"processors": os.cpu_count(), "threads": _threads(), "load": _load(), **rates._asdict()}
     return {"machine": machine, "when": strftime("%Y-%m-%d")}
 
@@ -60,12 +60,12 @@ def _threads() -> int:
 
 
 def _load() -> float:
-    """What else the machine was doing: a ratio from a busy one is to be read with care."""
+    """Return the load average: measurements on a busy machine are less reliable."""
     return round(os.getloadavg()[0], 1) if platform.system() != "Windows" else 0.0
 
 
 def fitted_exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
-    """p of the power law seconds ~ size^p, by least squares of the logarithms.
+    """Return the exponent p of the power law seconds ~ size^p, by least squares of the logarithms.
 
     >>> round(fitted_exponent([10, 100, 1000], [2, 20, 200]), 6)
     1.0
@@ -74,9 +74,9 @@ def fitted_exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
 
 
 def anonymous_bytes(process: int | str = "self") -> int:
-    """Memory of a process that no file backs (mapped files can be dropped at any time); 0 where Linux is not.
+    """Return the anonymous memory of a process, without memory-mapped files, in bytes.
 
-    A process that has ended has none.
+    It is 0 on systems other than Linux, and for a process that has ended.
     """
     try:
         text = Path(f"/proc/{process}/status").read_text(encoding="utf-8", errors="replace")
@@ -87,7 +87,7 @@ def anonymous_bytes(process: int | str = "self") -> int:
 
 @contextmanager
 def peak_memory(interval: float = 0.01, process: int | str = "self") -> Iterator[dict[str, int]]:
-    """{"before", "peak"}: anonymous bytes of a process when the block begins and at most inside it."""
+    """Yield {"before", "peak"}: the anonymous bytes of a process before the block, and their maximum within it."""
     found = dict.fromkeys(("before", "peak"), anonymous_bytes(process))
     over = threading.Event()
 

@@ -1,6 +1,6 @@
-"""MEASURE how fast pictures become features and labels, and whether memory stays flat while they do.
+"""RESEARCH: measure the speed of embedding and labeling pictures, and whether memory stays constant.
 
-Pictures are drawn into a temporary folder: the mean color of a picture and its stripes are the attributes of its class.
+Pictures are drawn into a temporary folder. The mean color of a picture and its stripes are the attributes of its class.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from superproto.experiments.records import Entry
 from superproto.experiments.speed.machine import Rates, peak_memory, time_together
 
 N_PHOTOGRAPHS, SIDES = 160, (640, 480)
-# Small pictures: few enough for a comparison, and as many as a large archive has.
+# Numbers of small pictures: a small folder for comparison, and a large archive.
 COUNTS = (10_000, 100_000)
 N_REPEATS = 3
 LEAST_SHARE = 0.6
@@ -34,7 +34,7 @@ _SIDE = 32
 
 
 def picture_rate(folder: Path, rates: Rates) -> Entry:
-    """Pictures per second from files to stored features, against bare onnxruntime on decoded arrays."""
+    """Measure pictures per second from files to stored features, compared with onnxruntime on decoded arrays."""
     from superproto.pictures.embedding import BATCH, embed_folder
     from superproto.pictures.encoders import open_encoder
     from superproto.pictures.images import decode_file
@@ -64,9 +64,9 @@ def picture_rate(folder: Path, rates: Rates) -> Entry:
 
 
 def many_pictures(folder: Path, rates: Rates) -> Entry:
-    """`superproto embed` and `superproto label` on 10,000 and 100,000 small pictures, with a network of one layer.
+    """Run `superproto embed` and `superproto label` on 10,000 and 100,000 small pictures, with a one-layer network.
 
-    The network is small because its own time is known from the other study; everything else is as in a real run.
+    The network is small because :func:`picture_rate` measures the time of a real one.
     """
     seconds: dict[str, float] = {}
     taken: dict[str, float] = {}
@@ -91,7 +91,7 @@ def many_pictures(folder: Path, rates: Rates) -> Entry:
 
 
 def _run_measured(words: list[str]) -> int:
-    """Run a command of superproto in a process of its own; its most anonymous memory."""
+    """Run a command of superproto in a separate process. Return its peak anonymous memory."""
     command = [sys.executable, "-c", "from superproto.cli import main; main()", *words]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONWARNINGS": "ignore"})
     with peak_memory(0.05, process.pid) as taken:
@@ -102,7 +102,7 @@ def _run_measured(words: list[str]) -> int:
 
 
 def _write_task(place: Path, count: int) -> dict[str, list[str]]:
-    """Pictures, classes and network; the words of the two commands."""
+    """Write pictures, classes and network. Return the arguments of the two commands."""
     generator, photos = np.random.default_rng(0), place / "photos"
     for number in range(count):
         row = number % len(_CLASSES)
@@ -139,7 +139,7 @@ def _write_photographs(photos: Path) -> list[Path]:
 
 
 def _picture(traits: tuple[int, ...], generator: np.random.Generator, size: tuple[int, int]) -> Any:
-    """A ground of the class's color with soft blotches, its rows darker by stripes, and noise."""
+    """Draw the class's color with smooth variation; the upper half is darker with ``stripes``; add noise."""
     from PIL import Image
 
     blotches = generator.normal(0, 12, (8, 8, 3)) + traits[:3]
@@ -151,7 +151,7 @@ def _picture(traits: tuple[int, ...], generator: np.random.Generator, size: tupl
 
 
 def _cell_network() -> bytes:
-    """An ONNX file of one layer: the means of 4 x 4 cells."""
+    """Return an ONNX file of one layer that computes the means of 4 x 4 cells."""
     from onnx import TensorProto, helper
 
     cell = [_SIDE // 4] * 2

@@ -1,6 +1,6 @@
-"""MEASURE how long a fit takes, always beside something measured in the same run, and what it takes of memory.
+"""RESEARCH: measure the time of a fit relative to something measured in the same run, and its memory.
 
-Each study returns one entry: sizes, median seconds, ratios, and whether the ratios keep their bounds.
+Each study returns one entry: sizes, median seconds, ratios, and whether the ratios are within their bounds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CLASSES = (50, 200, 800)
 ON_DISK = Size(labeled=20_000, pool=400_000, features=64, seen=200, unseen=200, attributes=32)
 POOLS_ON_DISK = (500_000, 1_000_000, 2_000_000)
 MOST_MEMORY = 3e9
-# The defaults that HPL() began with, before anything was added for accuracy.
+# The first default parameters of HPL(), before parts were added that improve the accuracy.
 FOUNDATION: dict[str, Any] = {
     "omega": 0.5,
     "max_iter": 100,
@@ -46,7 +46,7 @@ _FOUNDATION_PACKS = ("cub_efficientnet_lite0.npz", "flo_efficientnet_lite0.npz")
 
 
 def entry_of(X: Array, y: Array, A: Array, *, kept: dict[str, bool] | None = None, **measured: Any) -> Entry:
-    """Sizes of the task, what was measured, and which bounds were kept."""
+    """Return an entry: sizes of the task, measurements, and which bounds were kept."""
     sizes = {"labeled": int((y >= 0).sum()), "pool": int((y < 0).sum()), "features": X.shape[1], "classes": len(A)}
     return {"sizes": sizes, **measured, "kept": {name: bool(value) for name, value in (kept or {}).items()}}
 
@@ -55,7 +55,7 @@ def entry_of(X: Array, y: Array, A: Array, *, kept: dict[str, bool] | None = Non
 
 
 def against_others(folder: Path, rates: Rates) -> Entry:
-    """At CUB's size, d = 2048: the whole fit against scikit-learn's clustering, mixtures and label spreading."""
+    """Compare a fit at CUB's size (d = 2048) with scikit-learn's clustering, mixtures and label spreading."""
     from sklearn.cluster import KMeans
     from sklearn.mixture import GaussianMixture
     from sklearn.semi_supervised import LabelSpreading
@@ -77,7 +77,7 @@ def against_others(folder: Path, rates: Rates) -> Entry:
 
 
 def against_floor(folder: Path, rates: Rates) -> Entry:
-    """At CUB's size, d = 2048: the whole fit against one Gram and eigh per domain, and against Sylvester solves."""
+    """Compare a fit at CUB's size (d = 2048) with one Gram matrix and eigh per domain, and with Sylvester solves."""
     X, y, A = cub_sized(folder)
     labeled, pool = X[y >= 0], X[y < 0]
     iterations: list[int] = []
@@ -102,13 +102,13 @@ def against_floor(folder: Path, rates: Rates) -> Entry:
 
 
 def against_foundation(folder: Path, rates: Rates) -> Entry:
-    """The fit against the defaults that it began with, and against the published loop in the same whitened space."""
+    """Compare a fit with the first default parameters, and with the published algorithm in the same whitened space."""
     seconds: dict[str, float] = {}
     ratios: dict[str, float] = {}
     for name, X, y, A in _foundation_tasks(folder):
         makers = {"fit": HPL, "foundation": partial(HPL.with_constants(**FOUNDATION_CONSTANTS), **FOUNDATION)}
         found = time_together({kind: partial(_fit, make, X, y, A) for kind, make in makers.items()}, REPEATS)
-        # So much slower that once is enough.
+        # Much slower, so one repeat is enough.
         published = partial(_fit, partial(HPL.as_published, whiten=True), X, y, A)
         found |= time_together({"published": published}, 1)
         seconds |= {f"{name}: {kind}": value for kind, value in found.items()}
@@ -144,7 +144,7 @@ def _gram_and_eigh(rows: Array) -> Any:
 
 
 def _sylvester_seconds(pool: Array, n_classes: int) -> float:
-    """One update of the unseen prototypes as a Sylvester equation, (X'X + I) P' + P' C'C = right."""
+    """Measure one update of the unseen prototypes as a Sylvester equation, (X'X + I) P' + P' C'C = right."""
     from scipy import linalg
 
     gram, counts = (pool.T @ pool).astype(np.float64), np.bincount(np.arange(len(pool)) % n_classes)
@@ -158,7 +158,7 @@ def _sylvester_seconds(pool: Array, n_classes: int) -> float:
 
 
 def breakdown(folder: Path, rates: Rates) -> Entry:
-    """Where the seconds of a fit at CUB's size go, beside what the machine's own rates allow at best."""
+    """Divide the time of a fit at CUB's size into parts, and compare with the least time that the machine allows."""
     X, y, A = cub_sized(folder)
     runs = sorted((fit_in_parts(X, y, A, rates) for _ in range(REPEATS)), key=lambda run: run[1]["seconds"]["fit"])
     _, found = runs[REPEATS // 2]
@@ -168,7 +168,7 @@ def breakdown(folder: Path, rates: Rates) -> Entry:
 
 
 def outer_iteration(folder: Path, rates: Rates) -> Entry:
-    """At 50,000 pool samples: an outer iteration against one product X @ P.T, hard and soft; passes per iteration."""
+    """Compare an outer iteration on 50,000 unlabeled samples with one product X @ P.T; count passes per iteration."""
     X, y, A = synthetic(Size(10_000, 50_000, 1024, 100, 50, 85))
     pool, P = X[y < 0], np.ones((50, 1024), dtype=np.float32)
     seconds = time_together({"X @ P.T": lambda: pool @ P.T}, 11)
@@ -181,7 +181,7 @@ def outer_iteration(folder: Path, rates: Rates) -> Entry:
 
 
 def iteration(X: Array, y: Array, A: Array, **options: Any) -> tuple[float, float]:
-    """Median seconds of an outer iteration, and how often each one visits the pool."""
+    """Return the median seconds of an outer iteration, and the median number of its passes over the samples."""
     times: list[float] = []
     visits: list[int] = []
     ledger = Ledger()
@@ -195,8 +195,8 @@ def iteration(X: Array, y: Array, A: Array, **options: Any) -> tuple[float, floa
 
 
 def growth(folder: Path, rates: Rates) -> Entry:
-    """Seconds of five iterations as the pool, the features, the classes or the super-prototypes grow."""
-    # What a pool of 100 costs, every pool costs: the rest is the pool's own.
+    """Measure five iterations as the numbers of unlabeled samples, features, classes or super-prototypes grow."""
+    # The time of a pool of 100 samples is the fixed cost; it is subtracted from that of larger pools.
     fixed, classes = _five_iterations(BASE._replace(pool=100)), BASE.seen + BASE.unseen
     counts = [round(share * classes) for share in (0.1, 0.3, 0.9)]
     curves: dict[str, dict[str, list[float]]] = {
@@ -221,7 +221,7 @@ def _five_iterations(size: Size, **options: Any) -> float:
 
 
 def memory(folder: Path, rates: Rates) -> Entry:
-    """Anonymous memory of a fit on a memory-mapped file, as the pool grows beyond what is kept of its scores."""
+    """Measure the anonymous memory of a fit on a memory-mapped file, for pools too large for the score cache."""
     found: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "x.npy"
@@ -237,10 +237,10 @@ def memory(folder: Path, rates: Rates) -> Entry:
 
 
 def large(folder: Path, rates: Rates, size: Size = IMAGENET, **options: Any) -> Entry:
-    """The size of the paper's largest set: 200,000 + 54,000 samples of 4,096 features, 1,000 + 360 classes.
+    """Measure a fit of ImageNet's size: 200,000 + 54,000 samples of 4,096 features, 1,000 + 360 classes.
 
-    Features are written to the disk and removed afterwards; progress is on standard error. What is measured is the
-    time, where it goes, and the memory that no file backs.
+    Features are written to the disk and deleted afterwards; progress is printed on standard error. The entry has the
+    time of each part and the anonymous memory.
     """
     check_room(folder, size)
     path = folder / "features.npy"
@@ -250,22 +250,22 @@ def large(folder: Path, rates: Rates, size: Size = IMAGENET, **options: Any) -> 
             model, found = fit_in_parts(np.load(path, mmap_mode="r"), y, A, rates, verbose=1, **options)
     finally:
         path.unlink(missing_ok=True)
-    asked = y < 0
+    unlabeled = y < 0
     return {
         "sizes": size._asdict(),
         **found,
         "ratios": {"fit / floor": found["seconds"]["fit"] / sum(found["floor"].values())},
         "bytes": taken,
-        "accuracy": float(np.mean(model.transduction_[asked] == truth[asked])),
+        "accuracy": float(np.mean(model.transduction_[unlabeled] == truth[unlabeled])),
         "kept": {"anonymous memory <= 3 GB": taken["peak"] <= MOST_MEMORY},
     }
 
 
 def check_room(folder: Path, size: Size = IMAGENET) -> None:
-    """An error where the features of a task of this size cannot be written."""
+    """Raise if the features of a task of this size cannot be written to the folder."""
     needed = 4 * (size.labeled + size.pool) * size.features
     if not folder.is_dir():
-        raise UserError(f"{folder} is no folder. Give a folder with room for the features.")
+        raise UserError(f"{folder} is not a folder. Give a folder with space for the features.")
     found = os.statvfs(folder)
     free = found.f_bavail * found.f_frsize
     if free < 1.2 * needed:

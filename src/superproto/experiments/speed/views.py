@@ -1,4 +1,4 @@
-"""SHOW what a bench found: blocks of README and docs, where no number is typed by hand, and a chart of growth."""
+"""RESEARCH: write the results of speed studies as blocks of README and docs, and as a chart of growth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_YET = "Not measured yet: `make bench`."
 
 
 def contenders_block(entries: Entries) -> str:
-    """The fit beside others on the same data: seconds, and how many fits fit into them."""
+    """Write the table of other computations on the same data: seconds, and multiples of the time of a fit."""
     others, floor = entries.get("against-others"), entries.get("against-floor")
     if others is None or floor is None:
         return NOT_YET
@@ -39,7 +39,7 @@ def contenders_block(entries: Entries) -> str:
 
 
 def foundation_block(entries: Entries) -> str:
-    """The default beside what it grew from."""
+    """Write the comparison of the default model with its first default parameters."""
     entry = entries.get("against-foundation")
     if entry is None:
         return NOT_YET
@@ -53,7 +53,7 @@ def foundation_block(entries: Entries) -> str:
 
 
 def breakdown_block(entries: Entries) -> str:
-    """Where the seconds of a fit go, beside what the machine's rates allow: at CUB's size, and at ImageNet's."""
+    """Write the time of each part of a fit, and the least time that the machine allows, for two data sizes."""
     known = [(name, entries[study]) for study, name in _BROKEN_DOWN.items() if study in entries]
     if not known:
         return NOT_YET
@@ -65,12 +65,12 @@ def breakdown_block(entries: Entries) -> str:
             floor = entry["floor"].get(part)
             cells += [_seconds(entry["seconds"][part]), "–" if floor is None else _seconds(floor)]
         rows.append([part, *cells])
-    said = "; ".join(f"{name}: {_sizes(entry)}, {_machine(entry)}" for name, entry in known)
-    return f"{said}.\n\n{Table(head, rows).to_markdown()}"
+    title = "; ".join(f"{name}: {_sizes(entry)}, {_machine(entry)}" for name, entry in known)
+    return f"{title}.\n\n{Table(head, rows).to_markdown()}"
 
 
 def growth_block(entries: Entries) -> str:
-    """Exponents of growth, the price of an iteration, bytes a sample."""
+    """Write the exponents of growth, the time of an iteration, and the bytes per sample."""
     growth, iteration, memory = (entries.get(name) for name in ("growth", "outer-iteration", "memory"))
     lines = []
     if growth is not None:
@@ -97,7 +97,7 @@ def growth_block(entries: Entries) -> str:
 
 
 def large_block(entries: Entries) -> str:
-    """The task of ImageNet's size in two sentences."""
+    """Write the result of the task of ImageNet's size in two sentences."""
     entry = entries.get("large")
     if entry is None:
         return "Not measured yet: `superproto research speed --large DIR`."
@@ -110,7 +110,7 @@ def large_block(entries: Entries) -> str:
 
 
 def pictures_block(entries: Entries) -> str:
-    """How many pictures a second, and what very many of them take."""
+    """Write how many pictures are embedded per second, and the time and memory of very many pictures."""
     rate, many = entries.get("picture-rate"), entries.get("many-pictures")
     if rate is None or many is None:
         return NOT_YET
@@ -151,7 +151,7 @@ def descriptions_block(entries: Entries) -> str:
 
 
 def bounds_block(entries: Entries) -> str:
-    """Every bound that a study checks, and whether it was kept."""
+    """Write the table of every bound that a study checks, and whether it was kept."""
     rows = [
         [study, name, "yes" if value else Text("no", "bold")]
         for study, e in entries.items()
@@ -161,7 +161,7 @@ def bounds_block(entries: Entries) -> str:
 
 
 def headline_block(entries: Entries) -> str:
-    """Three ratios and the large task, in one sentence each."""
+    """Write the main ratios and the result of the large task, in one sentence each."""
     others, floor = entries.get("against-others"), entries.get("against-floor")
     if others is None or floor is None:
         return NOT_YET
@@ -175,15 +175,15 @@ def headline_block(entries: Entries) -> str:
 
 
 def write_growth_chart(path: str | os.PathLike[str], entry: Entry) -> None:
-    """An SVG with one line for each size that grew, both axes logarithmic, the exponent in the line's name."""
+    """Draw an SVG chart with one line for each size that grew, with logarithmic axes and the fitted exponents."""
     if "curves" not in entry:
         raise UserError(f"The study '{entry.get('study')}' has no curves to draw. Run the study growth.")
     lines = [
         Series(f"{name} (exponent {entry['exponents'][name]:.2f})", curve["sizes"], curve["seconds"])
         for name, curve in entry["curves"].items()
     ]
-    says = "Seconds of a fit of five outer iterations as one size grows and the others stay."
-    chart = line_chart(lines, "size", "seconds", says=says, width=560, log=(True, True))
+    alt = "Seconds of a fit of five outer iterations as one size grows and the others are constant."
+    chart = line_chart(lines, "size", "seconds", alt=alt, width=560, log=(True, True))
     with write_whole(path, text=True) as handle:
         handle.write(str(standalone_svg(chart)))
 

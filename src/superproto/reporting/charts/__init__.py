@@ -1,4 +1,4 @@
-"""SHOW: figures as inline SVG, by pure functions: no script, no network, light and dark, readable without color."""
+"""SHOW: draw figures as inline SVG, without scripts or network, for light and dark pages, readable without color."""
 
 from __future__ import annotations
 

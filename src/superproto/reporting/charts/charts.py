@@ -1,4 +1,4 @@
-"""Charts as inline SVG: lines with bands, scatters, bars and heat maps. Data in, markup out."""
+"""Draw charts as inline SVG: line charts with bands, scatter charts, bar charts and heat maps."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Limits = tuple[float | None, float | None]
 
 
 class Series(NamedTuple):
-    """A line: its points, if wanted a band around it, whether it is dashed, whether its points are marked."""
+    """A line: its name and points, an optional band (low, high), and whether it is dashed and has markers."""
 
     name: str
     x: Values
@@ -50,7 +50,7 @@ def line_chart(
     x_label: str,
     y_label: str,
     *,
-    says: str,
+    alt: str,
     width: float = 460,
     height: float = 300,
     log: tuple[bool, bool] = (False, False),
@@ -58,7 +58,7 @@ def line_chart(
     y_limits: Limits = (None, None),
     y_text: Callable[[float], str] = label_of,
 ) -> Markup:
-    """Lines over common axes; every name has a color and a marker of its own, and a legend where there are several."""
+    """Draw lines over common axes. Every name has a color and a marker; several names get a legend."""
     names = list(dict.fromkeys(line.name for line in series))
     key, room = legend(names, LEFT, height + 8, width - LEFT, shape=marker) if len(names) > 1 else (Markup(), 0)
     x = scale_over([v for line in series for v in line.x], LEFT, width - RIGHT, log=log[0], limits=x_limits)
@@ -66,7 +66,7 @@ def line_chart(
     y = scale_over(heights, height - BOTTOM, TOP, log=log[1], limits=y_limits)
     frame = Frame(x, y, width, height)
     drawn = [_line(names.index(line.name), line, frame, y_text) for line in series]
-    return figure(width, height + room, frame.axes(x_label, y_label, y_text=y_text), *drawn, key, says=says)
+    return figure(width, height + room, frame.axes(x_label, y_label, y_text=y_text), *drawn, key, alt=alt)
 
 
 def scatter_chart(
@@ -75,7 +75,7 @@ def scatter_chart(
     groups: Sequence[int],
     names: Sequence[str],
     *,
-    says: str,
+    alt: str,
     hovers: Sequence[str] | None = None,
     labels: tuple[str, str] | None = None,
     hollow: Sequence[bool] | None = None,
@@ -88,9 +88,10 @@ def scatter_chart(
     with_legend: bool = True,
     notes: Sequence[tuple[float, float, str]] = (),
 ) -> Markup:
-    """Points colored and shaped by group. No axis labels, no axes: in an embedding their units mean nothing.
+    """Draw points whose color and shape show their group.
 
-    ``notes``: words at points, drawn over the others.
+    Without ``labels`` there are no axes, because the units of an embedding have no meaning. ``notes`` are texts at
+    given places (x, y, text), drawn on top.
     """
     left, bottom = (LEFT, BOTTOM) if labels else (6, 6)
     key, room = legend(names, left, height + 8, width - left) if with_legend else (Markup(), 0)
@@ -111,7 +112,7 @@ def scatter_chart(
         parts.append(
             words(shorten(note, 24), frame.x(at_x), frame.y(at_y) + 4, anchor="middle", size="note", hover=note)
         )
-    return figure(width, height + room, *parts, key, says=says)
+    return figure(width, height + room, *parts, key, alt=alt)
 
 
 def bar_chart(
@@ -119,7 +120,7 @@ def bar_chart(
     values: Sequence[Values],
     x_label: str,
     *,
-    says: str,
+    alt: str,
     groups: Sequence[str] = ("",),
     hovers: Sequence[Sequence[str]] | None = None,
     limits: Limits = (0.0, None),
@@ -128,7 +129,7 @@ def bar_chart(
     bar: float = 13,
     text: Callable[[float], str] = label_of,
 ) -> Markup:
-    """Horizontal bars: for each name one bar for each group, the number at its end, a line at `reference`."""
+    """Draw horizontal bars: one bar for each name and group, with its number at the end, and a line at `reference`."""
     left = min(14 + 6.4 * max((len(name) for name in names), default=0), 260.0)
     key, room = legend(groups, left, 14, width - left, shape=_swatch) if len(groups) > 1 else (Markup(), 0)
     step = len(groups) * (bar + 1) + 7
@@ -145,7 +146,7 @@ def bar_chart(
     if reference is not None:
         at = scale(reference)
         parts.append(element("line", x1=at, x2=at, y1=room + 6, y2=bottom, class_="reference"))
-    return figure(width, bottom + 44, *parts, key, says=says)
+    return figure(width, bottom + 44, *parts, key, alt=alt)
 
 
 def heat_map(
@@ -153,7 +154,7 @@ def heat_map(
     row_names: Sequence[str],
     column_names: Sequence[str],
     *,
-    says: str,
+    alt: str,
     row_title: str = "",
     column_title: str = "",
     cell: float = 34,
@@ -162,7 +163,7 @@ def heat_map(
     slanted: bool = False,
     tints: Sequence[int] | None = None,
 ) -> Markup:
-    """A table of numbers as shades of one color, from 0 to the largest; `tints` give rows colors of their own."""
+    """Draw a table of numbers as shades of one color, from 0 to the largest. `tints` gives each row its own color."""
     values = np.asarray(table, dtype=float)
     hover = hover or (lambda i, j: f"{row_names[i]} → {column_names[j]}: {label_of(values[i, j])}")
     left = 34 + 6.8 * max((len(name) for name in row_names), default=0)
@@ -179,11 +180,11 @@ def heat_map(
         parts.append(words(row_title, 0, 0, anchor="middle", transform=middle))
     if column_title:
         parts.append(words(column_title, (left + width) / 2, 13, anchor="middle"))
-    return figure(width + (_overhang(column_names, cell) if slanted else 0) + 10, height + 6, *parts, says=says)
+    return figure(width + (_overhang(column_names, cell) if slanted else 0) + 10, height + 6, *parts, alt=alt)
 
 
 def _overhang(column_names: Sequence[str], cell: float) -> float:
-    """How far slanted names of columns reach beyond the last column."""
+    """Return how far slanted column names reach beyond the last column."""
     past = (4.3 * len(name) - (len(column_names) - j - 0.5) * cell for j, name in enumerate(column_names))
     return max([0.0, *past])
 

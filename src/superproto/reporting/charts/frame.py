@@ -1,4 +1,4 @@
-"""The frame of a chart: axes with units, grid, legend, and marks that differ in shape as well as in color."""
+"""Draw the frame of a chart: axes, grid, legend, and marks that differ in shape and in color."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from markupsafe import Markup, escape
 
 from superproto.reporting.charts.scales import Scale, label_of
 
-# Okabe and Ito's palette, which color-blind people can tell apart; charts.css has the values for light and dark.
+# Okabe and Ito's palette, which color-blind people can distinguish; charts.css has the values for light and dark.
 COLORS = 8
 LEFT, RIGHT, TOP, BOTTOM = 58, 22, 12, 44
 _LINE = 16
 
 
 def element(name: str, *content: object, **attributes: object) -> Markup:
-    """<name attributes>content</name>; text is escaped, None attributes are left out, `stroke_width` is stroke-width.
+    """Return ``<name attributes>content</name>``.
+
+    Text is escaped, attributes that are None are omitted, and `stroke_width` becomes stroke-width.
 
     >>> print(element("b", "<script>", class_="name"))
     <b class="name">&lt;script&gt;</b>
@@ -32,19 +34,19 @@ def element(name: str, *content: object, **attributes: object) -> Markup:
 
 
 def joined(parts: Iterable[object]) -> Markup:
-    """The parts one after the other; what is not markup yet is escaped."""
+    """Join the parts; escape those that are not markup."""
     return Markup("".join(map(_written, parts)))
 
 
 def printable(value: Any) -> Any:
-    """Text without control characters, which XML does not know: a name from a damaged file must not break a page."""
+    """Replace control characters in text, which XML does not allow: a name in a damaged file must not break a page."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in value)
 
 
 def _written(value: object) -> Markup:
-    """Numbers at a hundredth of a pixel, so that a page of figures stays small; text escaped."""
+    """Round numbers to a hundredth of a pixel, which keeps pages small; escape text."""
     if isinstance(value, float):
         return Markup(f"{value:.2f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:g}")
     return escape(printable(value))
@@ -52,7 +54,7 @@ def _written(value: object) -> Markup:
 
 @dataclass(frozen=True)
 class Frame:
-    """Where the data go: two scales inside a rectangle."""
+    """The area of the data: two scales inside a rectangle."""
 
     x: Scale
     y: Scale
@@ -68,7 +70,7 @@ class Frame:
         y_text: Callable[[float], str] = label_of,
         grid: bool = True,
     ) -> Markup:
-        """Grid, tick labels and axis labels."""
+        """Draw the grid, tick labels and axis labels."""
         parts: list[Markup] = []
         bottom, left = self.y.start, self.x.start
         for value in self.y.ticks():
@@ -97,8 +99,8 @@ class Chart(Markup):
         return str(standalone_svg(self))
 
 
-def figure(width: float, height: float, *content: object, says: str) -> Chart:
-    """An <svg> that scales with the page; `says` is what it shows, for those who cannot see it."""
+def figure(width: float, height: float, *content: object, alt: str) -> Chart:
+    """Return an <svg> that scales with the page; `alt` is its description for screen readers."""
     return Chart(
         element(
             "svg",
@@ -108,7 +110,7 @@ def figure(width: float, height: float, *content: object, says: str) -> Chart:
             width=round(width),
             height=round(height),
             role="img",
-            aria_label=says,
+            aria_label=alt,
             class_="figure",
         )
     )
@@ -124,20 +126,20 @@ def words(
     transform: str | None = None,
     hover: str | None = None,
 ) -> Markup:
-    """Text at a point."""
+    """Draw text at a point."""
     inside = (text,) if hover is None else (text, element("title", hover))
     return element("text", *inside, x=float(x), y=float(y), text_anchor=anchor, class_=size, transform=transform)
 
 
 def color(number: int) -> str:
-    """The style class of the number-th group: its color, whatever the page's theme."""
+    """Return the style class of the number-th group, which sets its color for light and dark pages."""
     return f"c{number % COLORS}"
 
 
 def mark(
     number: int, x: float, y: float, *, size: float = 3.5, hover: str | None = None, hollow: bool = False
 ) -> Markup:
-    """A point of the number-th group: a circle, square, diamond or triangle, changing with each round of colors."""
+    """Draw a point of the number-th group. The shape changes when all colors have been used."""
     content = () if hover is None else (element("title", hover),)
     style = f"{color(number)} {'hollow' if hollow else 'dot'}"
     shape = (number // COLORS) % 4
@@ -147,7 +149,7 @@ def mark(
 
 
 def marker(number: int, x: float, y: float, *, size: float = 4.0, hover: str | None = None) -> Markup:
-    """A point on the number-th line: here the shape changes with every line, because there are few."""
+    """Draw a point on the number-th line. The shape changes with every line."""
     content = () if hover is None else (element("title", hover),)
     style = f"{color(number)} dot"
     if number % 4 == 0:
@@ -158,7 +160,7 @@ def marker(number: int, x: float, y: float, *, size: float = 4.0, hover: str | N
 def legend(
     names: Sequence[str], x: float, y: float, width: float, *, shape: Callable[..., Markup] = mark
 ) -> tuple[Markup, float]:
-    """Names with their marks, wrapped to the width; also the height that they take."""
+    """Draw names with their marks, wrapped to the width. Return also the height of the legend."""
     parts: list[Markup] = []
     left, line = x, 0
     for number, name in enumerate(names):
@@ -173,7 +175,7 @@ def legend(
 
 
 def percent(value: float) -> str:
-    """A fraction as people read it.
+    """Format a fraction as a percentage.
 
     >>> percent(0.4567), percent(1.0)
     ('45.7 %', '100 %')
@@ -193,5 +195,5 @@ def _outline(shape: int, x: float, y: float, size: float) -> str:
 
 
 def shorten(name: str, most: int) -> str:
-    """The name, cut to so many characters."""
+    """Cut a name to at most so many characters."""
     return name if len(name) <= most else name[: most - 1] + "…"

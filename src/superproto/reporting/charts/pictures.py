@@ -1,4 +1,4 @@
-"""Small pictures inside the page: gray arrays become PNG data URIs, set out in a grid with captions."""
+"""Draw small pictures in the page: gray arrays and photographs as data URIs, in a grid with captions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from superproto.samples.chunks import Array
 
 
 class Picture(NamedTuple):
-    """A gray picture (rows, columns), 0 paper to 1 ink, or a photograph's data URI; what to say; if it is wrong."""
+    """A picture with caption, hover text, and whether its label is wrong.
+
+    ``ink`` is a gray array (rows, columns) from 0 (white) to 1 (black), or the data URI of a photograph.
+    """
 
     ink: Array | str
     caption: str = ""
@@ -29,7 +32,7 @@ class Picture(NamedTuple):
 
 
 def gray_png(ink: Array) -> bytes:
-    """An 8-bit gray PNG of an array of 0 (white) to 1 (black)."""
+    """Encode an array of 0 (white) to 1 (black) as an 8-bit gray PNG."""
     gray = np.round(255 * (1 - np.clip(np.nan_to_num(np.asarray(ink, float)), 0, 1))).astype(np.uint8)
     height, width = gray.shape
     # Each line starts with its filter: 0, none.
@@ -41,7 +44,7 @@ def gray_png(ink: Array) -> bytes:
 
 
 def data_uri(image: bytes, kind: str = "image/png") -> str:
-    """The bytes of an image as an address that needs no file."""
+    """Return the bytes of an image as a data URI, which needs no file."""
     return f"data:{kind};base64,{base64.b64encode(image).decode('ascii')}"
 
 
@@ -51,9 +54,9 @@ def picture_grid(
     column_names: Sequence[str] = (),
     *,
     size: float = 44,
-    says: str,
+    alt: str,
 ) -> Markup:
-    """Rows of pictures; each row starts with its name, wrong ones are framed and crossed."""
+    """Draw rows of pictures. Each row starts with its name; pictures with a wrong label are framed and crossed."""
     left, gap = 20 + 7.2 * max((len(name) for name in row_names), default=0), 6
     top = 22 if column_names else 4
     caption = 14 if any(picture.caption for row in rows for picture in row) else 0
@@ -66,7 +69,7 @@ def picture_grid(
         parts.append(words(name, left - 12, y + size / 2 + 5, anchor="end"))
         parts += [_draw(picture, left + i * step, y, size) for i, picture in enumerate(row)]
     longest = max((len(row) for row in rows), default=0)
-    return figure(left + longest * step, top + len(rows) * (step + caption), joined(parts), says=says)
+    return figure(left + longest * step, top + len(rows) * (step + caption), joined(parts), alt=alt)
 
 
 def _draw(picture: Picture, x: float, y: float, size: float) -> Markup:
@@ -90,7 +93,7 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def thumbnail(path: Path, size: int = 96) -> str | None:
-    """The picture's middle square as a small JPEG's data URI; None where the file is missing or is no picture."""
+    """Return the picture's central square as the data URI of a small JPEG; None if the file is not a picture."""
     try:
         from PIL import Image
     except ImportError:

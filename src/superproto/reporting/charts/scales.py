@@ -1,4 +1,4 @@
-"""From numbers to pixels: linear and logarithmic scales with round ticks."""
+"""Scale numbers to pixels, linearly or logarithmically, with round ticks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Scale:
-    """low -> start, high -> end; in between linear, or linear in the logarithm."""
+    """A map of low to start and high to end, linear or logarithmic between them."""
 
     low: float
     high: float
@@ -26,7 +26,7 @@ class Scale:
         return self.start + (self.end - self.start) * (float(value) - low) / (high - low)
 
     def ticks(self, about: int = 5) -> list[float]:
-        """Round numbers inside the scale: powers of ten (with 2 and 5 between few), or multiples of 1, 2 or 5."""
+        """Return round numbers inside the scale: powers of ten (times 2 and 5 if few), or multiples of 1, 2 or 5."""
         if self.log:
             return _log_ticks(self.low, self.high)
         step = _round_step((self.high - self.low) / about)
@@ -43,13 +43,13 @@ def scale_over(
     log: bool = False,
     limits: tuple[float | None, float | None] = (None, None),
 ) -> Scale:
-    """A scale that holds all finite values with a little room; `limits` fix either end."""
+    """Return a scale that contains all finite values with a margin. `limits` fix either end."""
     array = np.asarray([v for v in values if math.isfinite(v) and (v > 0 or not log)], dtype=float)
     low, high = (float(array.min()), float(array.max())) if len(array) else (1.0, 2.0)
     if log:
         low, high = low / 1.15, high * 1.15
     else:
-        # A span below the rounding of its numbers would put every tick on the same place.
+        # A span below the rounding error of its numbers would put every tick at the same place.
         room = 0.05 * (high - low) if high - low > 1e-9 * max(abs(low), abs(high)) else 0.05 * abs(high) or 0.5
         low, high = low - room, high + room
     low = low if limits[0] is None else limits[0]
@@ -58,7 +58,7 @@ def scale_over(
 
 
 def label_of(value: float) -> str:
-    """A tick's number as people write it.
+    """Format the number of a tick.
 
     >>> label_of(0.30000000000000004), label_of(20000), label_of(-2.0)
     ('0.3', '20,000', '−2')

@@ -1,4 +1,4 @@
-"""Trees of classes: a dendrogram with its leaves named, drawn from the merges of a hierarchical clustering."""
+"""Draw trees of classes: a dendrogram with named leaves, from the merges of a hierarchical clustering."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from scipy.cluster.hierarchy import leaves_list
 
 from superproto.reporting.charts.frame import color, element, figure, joined, mark, shorten, words
 
-# Of a leaf's name: the tree needs its part of the width.
+# Longest name of a leaf; the rest of the width is for the tree.
 MOST_CHARACTERS = 48
 
 
 def leaf_order(merges: Sequence[Sequence[float]], leaves: int) -> list[int]:
-    """Leaves from top to bottom so that no branches cross; merge i joins two nodes into node leaves + i.
+    """Return the leaves from top to bottom, ordered so that branches do not cross.
+
+    Merge i joins two nodes to the node number ``leaves + i``.
 
     >>> leaf_order([(0, 2, 0.1), (1, 3, 0.5)], 3)
     [1, 0, 2]
     """
     if not merges:
         return list(range(leaves))
-    # The order of scipy's dendrogram, without its recursion. It does not depend on the sizes of clusters.
+    # The order of SciPy's dendrogram, without its recursion. It does not depend on cluster sizes.
     linkage = np.column_stack([np.asarray(merges, float)[:, :3], np.zeros(len(merges))])
     return [int(leaf) for leaf in leaves_list(linkage)]
 
@@ -32,11 +34,11 @@ def dendrogram(
     names: Sequence[str],
     marked: Sequence[bool],
     *,
-    says: str,
+    alt: str,
     row: float = 15,
     width: float = 640,
 ) -> Markup:
-    """Merges (a, b, height) as a tree from right (leaves) to left; marked leaves stand out by color and by a square."""
+    """Draw merges (a, b, height) as a tree from right (leaves) to left. Marked leaves have another color and a ring."""
     leaves, names = len(names), [shorten(name, MOST_CHARACTERS) for name in names]
     place = {node: 12 + i * row for i, node in enumerate(leaf_order(merges, leaves))}
     right = width - 12 - 6.6 * max((len(name) for name in names), default=0)
@@ -55,4 +57,4 @@ def dendrogram(
     for leaf, name in enumerate(names):
         parts.append(mark(1 if marked[leaf] else 6, right + 6, place[leaf], size=3, hollow=bool(marked[leaf])))
         parts.append(words(name, right + 13, place[leaf] + 4, size="tick strong" if marked[leaf] else "tick"))
-    return figure(width, 16 + leaves * row, joined(parts), says=says)
+    return figure(width, 16 + leaves * row, joined(parts), alt=alt)

@@ -1,6 +1,6 @@
-"""READ, elsewhere: the same passes over chunks on disk, on a cluster, on a GPU.
+"""READ: open samples on disk, on a cluster or on a GPU as :class:`~superproto.samples.chunks.ChunkedRows`.
 
-:func:`as_rows` says which kind of samples it was given. Nothing optional is imported before it is needed.
+:func:`as_rows` chooses the reader by the type of its argument. Optional packages are imported when they are needed.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ __all__ = ["as_rows"]
 
 
 def as_rows(X: Any) -> ChunkedRows | None:
-    """Samples that are no array in memory, ready to be visited; None for what NumPy and scikit-learn can hold.
+    """Return samples that are not in memory as rows that can be visited; None for arrays and frames in memory.
 
-    Known are memory-mapped, Dask, Zarr, HDF5, Arrow, torch and CuPy arrays, names of files, and iterables of chunks.
+    Supported are memory-mapped, Dask, Zarr, HDF5, Arrow, torch and CuPy arrays, names of files, and iterables of
+    chunks.
     """
     if hasattr(X, "visit"):
         rows: ChunkedRows = X
         return rows
     if isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub":
-        # scikit-learn would convert integers into an array of eight times their size.
+        # scikit-learn would convert small integers to an array of eight times their size.
         return ArrayRows(X)
     family = type(X).__module__.split(".")[0]
     if family in _OPENERS:
@@ -38,7 +39,7 @@ def as_rows(X: Any) -> ChunkedRows | None:
     if isinstance(X, Iterator):
         raise UserError(
             "X is an iterator, which can be read only once, and a fit reads X many times. "
-            "Give a list of chunks, or an object whose __iter__ starts anew."
+            "Give a list of chunks, or an object whose __iter__ starts from the beginning."
         )
     if _is_chunks(X):
         from superproto.samples.readers.on_disk import ChunkRows, Repeated
@@ -48,7 +49,7 @@ def as_rows(X: Any) -> ChunkedRows | None:
 
 
 def _is_chunks(X: Any) -> bool:
-    """A list of matrices, or an iterable that is neither array, frame nor container of numbers."""
+    """Tell whether X is a list of matrices, or an iterable that is not an array, a frame or a container of numbers."""
     if isinstance(X, (list, tuple)):
         return len(X) > 0 and all(isinstance(part, np.ndarray) and part.ndim == 2 for part in X)
     plain = isinstance(X, (np.ndarray, dict, set, bytes)) or any(hasattr(X, name) for name in ("__array__", "shape"))

@@ -1,9 +1,9 @@
 """READ on a cluster: Dask arrays and delayed readers, with the workers of ``distributed``.
 
-A pass sends its function, with the small arrays bound in it, out once; workers hand it on to each other, run it beside
-the chunks, and add the results up in a tree, so that what reaches the caller is small. The function is itself a task,
-so a worker that dies costs the tasks it had and nothing else: Dask runs them again on another. Whether chunks are read
-again in every pass or held by the workers is decided by whoever made the array: ``X`` or ``X.persist()``.
+A pass sends its function, with the small arrays bound in it, to the cluster once. Workers copy it from each other and
+run it where the chunks are. They add the results up in a tree, so that the caller receives small arrays only. If a
+worker dies, Dask repeats the tasks of that worker on another. Chunks of ``X`` are read again in every pass; chunks of
+``X.persist()`` stay in the memory of the workers.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from superproto.samples.chunks import Array, ChunkedRows, chunk_length, unreadab
 from superproto.samples.readers.on_disk import ChunkRows, Sliced, Source, open_rows
 
 ATTEMPTS = 3
-# A scheduler that is away for so long is dead.
+# A scheduler that does not answer for this long counts as dead.
 SCHEDULER_SECONDS = 5.0
 FAN_IN = 8
 
 
 def dask_rows(X: Any) -> ChunkedRows:
-    """Rows of a Dask array: on the current ``distributed`` client, or chunk by chunk in this process without one."""
+    """Return the rows of a Dask array. The ``distributed`` client visits them; without one, this process."""
     if X.ndim != 2:
         raise UserError(f"X has shape {X.shape}. Give a matrix: one row per sample.")
     if any(np.isnan(length) for length in X.chunks[0]):
@@ -38,16 +38,17 @@ def dask_rows(X: Any) -> ChunkedRows:
 
 
 def delayed_rows(readers: Sequence[Any], lengths: Sequence[int], n_columns: int, dtype: DTypeLike) -> ChunkedRows:
-    """Rows that ``dask.delayed`` readers return, one chunk each, of known lengths."""
+    """Return the rows of ``dask.delayed`` readers, each of which returns one chunk of known length."""
     source = Delayed(list(readers), [int(length) for length in lengths], int(n_columns), working_dtype(dtype))
     return ChunkRows(source) if current_client() is None else ClusterRows(source)
 
 
 @contextmanager
 def connect(address: str | None = None, n_workers: int = 2) -> Iterator[Any]:
-    """A client of the scheduler at an address, or of a local cluster that lasts as long as the block.
+    """Connect to the scheduler at an address, or start a local cluster that lasts as long as the block.
 
-    The local cluster is threads of this process, which listen on no port: whoever reaches a scheduler can run code.
+    The local cluster consists of threads of this process. It opens no port, because anybody who can connect to a
+    scheduler can run code.
     """
     try:
         from distributed import Client
@@ -66,7 +67,7 @@ def connect(address: str | None = None, n_workers: int = 2) -> Iterator[Any]:
 
 
 def local_cluster(n_workers: int) -> Any:
-    """A scheduler and workers in this process, without any port, not even for HTTP."""
+    """Start a scheduler and workers in this process, without any open port."""
     from distributed import Scheduler, SpecCluster, Worker
 
     def without_http(self: Any, routes: Any, *_: Any, **__: Any) -> None:
@@ -86,7 +87,7 @@ def local_cluster(n_workers: int) -> Any:
 
 @contextmanager
 def on_cluster(X: Array, address: str | None) -> Iterator[Any]:
-    """An array handed out to the workers of a cluster ("local": one of this machine), or itself without an address."""
+    """Distribute an array to the workers of a cluster ("local": on this machine); yield it unchanged for None."""
     if address is None:
         yield X
         return
@@ -94,13 +95,13 @@ def on_cluster(X: Array, address: str | None) -> Iterator[Any]:
         from dask import array
 
         step = chunk_length(X.shape[1], X.dtype.itemsize)
-        # Few rows still make work for every worker.
+        # Use at least eight chunks, so that every worker gets some.
         yield array.from_array(X, chunks=(min(step, max(1, len(X) // 8)), X.shape[1])).persist()
 
 
 @contextmanager
 def file_on_cluster(path: str | os.PathLike[str], address: str | None) -> Iterator[ChunkedRows]:
-    """Rows of a file, read again in every pass: by the workers of a cluster, or by this process without an address."""
+    """Yield the rows of a file. The workers of a cluster (this process for None) read them in every pass."""
     rows = open_rows(path)
     if address is None:
         yield rows
@@ -120,12 +121,12 @@ def _source_of(rows: Any) -> Source:
 
 
 def _read_chunk(path: str, number: int) -> Array:
-    """On a worker: one chunk of a file that every worker can open."""
+    """Read one chunk of a file on a worker. Every worker must be able to open the file."""
     return np.asarray(next(iter(_source_of(open_rows(path)).read([number]))))
 
 
 def current_client() -> Any:
-    """The process's ``distributed`` client, or None."""
+    """Return the process's ``distributed`` client, or None."""
     try:
         from distributed import default_client
     except ImportError:
@@ -137,7 +138,7 @@ def current_client() -> Any:
 
 
 def answered(client: Any, futures: Any) -> Any:
-    """What futures hold once they are done; an error within seconds when the scheduler is gone."""
+    """Wait for futures and return their results; raise within seconds if the scheduler is gone."""
     from concurrent.futures import CancelledError
 
     from distributed import TimeoutError, wait
@@ -167,12 +168,12 @@ def _is_connected(client: Any) -> bool:
 def _gone(address: str) -> UserError:
     return UserError(
         f"The Dask scheduler at {address} no longer answers. Start it and its workers again; a fit with checkpoint= "
-        "goes on from its last iteration."
+        "resumes at its last iteration."
     )
 
 
 class Delayed:
-    """Chunks that Dask knows how to read."""
+    """Chunks that are read by ``dask.delayed`` objects."""
 
     def __init__(self, readers: list[Any], lengths: list[int], n_columns: int, dtype: np.dtype[Any]) -> None:
         self.readers = readers
@@ -199,7 +200,7 @@ class ClusterRows(ChunkRows):
         return _Visit(self, function, aligned)
 
     def tasks(self, function: Any, aligned: Sequence[Array]) -> list[Any]:
-        """One delayed task for each chunk with chosen rows."""
+        """Return one delayed task for each chunk that has selected rows."""
         from dask import delayed
 
         sent = delayed(_unpacked, pure=False)(_Parcel(function))
@@ -210,7 +211,7 @@ class ClusterRows(ChunkRows):
         ]
 
     def blame(self, client: Any, error: Exception) -> UserError | Exception:
-        """The error with the chunk that cannot be read, or as it is when all can."""
+        """Return an error that names the chunk that cannot be read; the given error if all can be read."""
         from dask import delayed
 
         for number, _, _ in self.parts():
@@ -227,7 +228,7 @@ class ClusterRows(ChunkRows):
 
 
 class _Visit:
-    """The results of a pass, not yet asked for: one by one, or gathered on the cluster."""
+    """The results of a pass, computed when they are used: one by one, or gathered on the cluster."""
 
     def __init__(self, rows: ClusterRows, function: Callable[..., Any], aligned: tuple[Array, ...]) -> None:
         self.rows = rows
@@ -259,7 +260,7 @@ class _Visit:
         return tuple(found[:concatenated]), tuple(found[concatenated:])
 
     def _persistently(self, compute: Callable[[Any, list[Any]], Any]) -> Any:
-        """Send the pass out again where a worker's death took more than Dask could restore by itself."""
+        """Repeat the pass if a worker died and Dask could not restore its results."""
         from concurrent.futures import CancelledError
 
         import dask
@@ -270,7 +271,7 @@ class _Visit:
             raise UserError("The Dask client was closed before the fit was over. Keep it open while superproto works.")
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                # Labels, lengths and small arrays are what a pass has to send: no mistake to warn of.
+                # A pass has to send labels, lengths and small arrays, so Dask's warning about size does not apply.
                 with dask.config.set({"distributed.admin.large-graph-warning-threshold": "64 GiB"}):
                     return compute(client, self.rows.tasks(self.function, self.aligned))
             except (CancelledError, KilledWorker, OSError) as error:
@@ -284,7 +285,7 @@ class _Visit:
 
 
 class _Parcel:
-    """A function that Dask is not to look into."""
+    """A wrapper that keeps Dask from traversing a function."""
 
     def __init__(self, function: Any) -> None:
         self.function = function
@@ -295,13 +296,13 @@ def _unpacked(parcel: _Parcel) -> Any:
 
 
 def _run(function: Any, chunk: Any, local: Array | None, dtype: Any, aligned: list[Array]) -> tuple[Any, ...]:
-    """On a worker: the pass's function on the chosen rows of one chunk."""
+    """Apply the function of a pass to the selected rows of one chunk, on a worker."""
     rows = np.asarray(chunk) if local is None else np.asarray(chunk)[local]
     return tuple(function(np.asarray(rows, dtype=dtype), *aligned))
 
 
 def _merge(results: list[tuple[Any, ...]], concatenated: int) -> tuple[Any, ...]:
-    """On a worker: neighbors concatenated and added up, in the chunks' order."""
+    """Concatenate and add up the results of neighboring chunks, in their order, on a worker."""
     lists = tuple(np.concatenate([result[at] for result in results]) for at in range(concatenated))
     total = [np.array(part, dtype=np.float64) for part in results[0][concatenated:]]
     for result in results[1:]:

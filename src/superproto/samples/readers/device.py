@@ -1,4 +1,4 @@
-"""READ on a device: torch tensors and CuPy arrays, computed on where they are through the array API."""
+"""READ on a device: torch tensors and CuPy arrays, processed on their device through the array API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from superproto.samples.chunks import Array, chunk_length, working_dtype
 
 
 class DeviceRows:
-    """Rows of another library's array. Chunks, small arrays and results of a pass cross to the device and back once."""
+    """Rows of another library's array. Each pass copies small arrays to the device, and results back, only once."""
 
     def __init__(self, array: Any, index: Array | None = None, dtype: DTypeLike | None = None) -> None:
         try:
@@ -47,7 +47,7 @@ class DeviceRows:
             yield tuple(back(result) for result in found)
 
     def _with_small_arrays(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function with what is bound in it brought to the device, once for a whole pass."""
+        """Return the function with its bound arrays copied to the device, once for a whole pass."""
         if not isinstance(function, partial):
             return function
         bound = {name: self._there(value) for name, value in function.keywords.items()}
@@ -55,7 +55,7 @@ class DeviceRows:
 
     def _there(self, value: Any) -> Any:
         if isinstance(value, np.ndarray):
-            # torch shares memory and warns of what is read-only.
+            # torch shares memory and warns about read-only arrays.
             owned = np.ascontiguousarray(value) if value.flags.writeable else value.copy()
             return self.xp.asarray(owned, device=self.array.device)
         if isinstance(value, partial):
@@ -67,7 +67,7 @@ class DeviceRows:
 
 
 def back(value: Any) -> Any:
-    """A result as a NumPy array in memory."""
+    """Return a result as a NumPy array in memory."""
     if hasattr(value, "cpu"):
         return value.cpu().numpy()
     return value.get() if hasattr(value, "get") else value

@@ -1,4 +1,4 @@
-"""READ HDF5 safely: data sets that lie in the file itself, whole, and no larger than the file can hold."""
+"""READ HDF5 safely: only complete data sets stored in the file itself, no larger than the file can hold."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from superproto.files import check_expansion
 
 
 def own_datasets(file: Any) -> dict[str, Any]:
-    """The data sets at the top of an open file, by name; those that another file holds are refused, not followed."""
+    """Return the top-level data sets of an open file by name. Links to other files are refused."""
     import h5py
 
     found = {}
     for name in file:
-        # A hard link is to this very file; the others may lead to any file of the machine.
+        # A hard link refers to this file; other links may refer to any file of the machine.
         if isinstance(file.get(name, getlink=True), h5py.HardLink):
             item = file[name]
             if isinstance(item, h5py.Dataset):
@@ -29,13 +29,13 @@ def own_datasets(file: Any) -> dict[str, Any]:
 
 
 def check_own(dataset: Any, name: str) -> None:
-    """Refuse a data set whose numbers are in another file."""
+    """Raise if the values of a data set are in another file."""
     if dataset.external or dataset.is_virtual:
         raise UserError(f"'{name}' is stored in another file. Give one that holds its own data.")
 
 
 def check_stored(dataset: Any, file_size: int) -> None:
-    """Every chunk was written (others are read as fill values), and the claimed size suits that of the file."""
+    """Raise if a chunk was never written (it would be read as fill values), or the claimed size is too large."""
     if not dataset.size:
         return
     chunks = dataset.chunks or dataset.shape

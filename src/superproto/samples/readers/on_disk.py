@@ -1,4 +1,4 @@
-"""READ: samples on disk, a chunk at a time: .npy, Zarr, HDF5 and Parquet files, and what slices like an array."""
+"""READ: samples on disk, a chunk at a time: .npy, Zarr, HDF5 and Parquet files, and objects with array slicing."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Source(Protocol):
     dtype: np.dtype[Any]
 
     def read(self, wanted: Sequence[int]) -> Iterator[Any]:
-        """The chunks of these (ascending) numbers, one after the other."""
+        """Yield the chunks with these (ascending) numbers."""
         ...
 
 
 class ChunkRows:
-    """Rows of a source, all or those of an ascending index; a chunk without a chosen row is not read where possible."""
+    """All rows of a source, or those of an ascending index; chunks without selected rows are skipped if possible."""
 
     def __init__(self, source: Source, index: Array | None = None, dtype: DTypeLike | None = None) -> None:
         self.source = source
@@ -47,7 +47,7 @@ class ChunkRows:
         return ChunkRows(self.source, self.index if index is None else chosen, dtype or self.dtype)
 
     def parts(self) -> list[tuple[int, slice, Array | None]]:
-        """Chunk number, its place among the chosen rows, and the rows to take of it (None: all)."""
+        """Return for each chunk its number, its slice of the selected rows, and the rows to take of it (None: all)."""
         if self.index is None:
             return [
                 (number, slice(int(a), int(b)), None) for number, (a, b) in enumerate(pairwise(self.edges)) if a < b
@@ -78,7 +78,7 @@ class ChunkRows:
         except UserError:
             raise
         except Exception as error:
-            # A damaged chunk shows itself in many ways, by the library and compressor that find it.
+            # Libraries and compressors raise many types of errors for a damaged chunk.
             raise unreadable(number, start, stop, error) from error
         if chunk.shape != (stop - start, self.n_columns):
             wanted = f"({stop - start}, {self.n_columns})"
@@ -87,7 +87,7 @@ class ChunkRows:
 
 
 def checked_table(array: Any) -> Any:
-    """The array, once it is known to hold rows of numbers."""
+    """Return the array if it is a table of numbers; raise otherwise."""
     if len(array.shape) != 2 or np.dtype(array.dtype).kind not in "fiub":
         raise UserError(f"X has shape {tuple(array.shape)} and type {array.dtype}. Give a table of numbers.")
     return array
@@ -101,7 +101,7 @@ class Sliced:
         self.n_columns = int(array.shape[1])
         self.dtype = working_dtype(array.dtype)
         stored = int((getattr(array, "chunks", None) or (1,))[0])
-        # Whole stored chunks, as many as fill a pass's chunk: none is read or unpacked twice.
+        # A chunk of a pass consists of whole stored chunks, so that none is read or decompressed twice.
         self.step = stored * max(1, chunk_length(self.n_columns, self.dtype.itemsize) // stored)
         n = int(array.shape[0])
         self.lengths = [min(self.step, n - start) for start in range(0, n, self.step)]
@@ -112,7 +112,7 @@ class Sliced:
 
 
 class Repeated:
-    """An iterable of chunks that starts anew each time it is iterated; it is read once to learn the chunks' lengths."""
+    """An iterable of chunks that can be iterated many times. It is read once to find the lengths of the chunks."""
 
     def __init__(self, chunks: Iterable[Any]) -> None:
         self.chunks = chunks
@@ -139,7 +139,7 @@ class Repeated:
             except StopIteration:
                 return
             except Exception as error:
-                # Also on the way to a chunk that is wanted.
+                # The error may be in a chunk before the wanted one.
                 start = sum(self.lengths[:number])
                 raise unreadable(number, start, start + self.lengths[number], error) from error
             if number in chosen:
@@ -147,7 +147,7 @@ class Repeated:
 
 
 class Window:
-    """Some consecutive rows, read when they are sliced."""
+    """Consecutive rows that are read when they are sliced."""
 
     def __init__(self, rows: ChunkedRows, start: int = 0, stop: int | None = None) -> None:
         self.rows = rows
@@ -164,14 +164,14 @@ class Window:
 
 
 def ids_of(rows: ChunkedRows, start: int, stop: int) -> Array | None:
-    """What the source calls these rows; None where it has no names for them."""
+    """Return the ids of these rows in the source; None if it has no ids."""
     named = getattr(getattr(rows, "source", None), "ids", None)
     found: Array | None = None if named is None else named(start, stop)
     return found
 
 
 def open_rows(path: str | os.PathLike[str]) -> ChunkedRows:
-    """The rows of a file; of a Zarr group or an HDF5 file, those of its table ``features``, or of its only table."""
+    """Open the rows of a file. In a Zarr group or an HDF5 file they are the table ``features``, or the only table."""
     place = Path(path)
     if not os.path.exists(place):
         raise UserError(f"{path} does not exist. Check the path.")
@@ -188,7 +188,7 @@ def open_rows(path: str | os.PathLike[str]) -> ChunkedRows:
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     except Exception as error:
-        # A damaged file shows itself in many ways, by the library that finds it.
+        # Libraries raise many types of errors for a damaged file.
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UserError(f"{path} cannot be opened as {suffix} ({reason}). Is it complete?") from error
 

@@ -16,7 +16,10 @@ from superproto.samples.chunks import Array, chunk_length, working_dtype
 
 
 class Parquet:
-    """Every column a number, or one column of fixed-size lists; a column ``id`` names the rows and is no feature."""
+    """Rows of an Arrow data set with one numeric column per feature, or one column of fixed-size lists.
+
+    A column ``id`` has the names of the rows and is not a feature.
+    """
 
     def __init__(self, dataset: Any) -> None:
         self.stored = sum(Path(file).stat().st_size for file in getattr(dataset, "files", ()) if Path(file).is_file())
@@ -47,7 +50,7 @@ class Parquet:
             rest = rest[self.lengths[number] :]
 
     def ids(self, start: int, stop: int) -> Array | None:
-        """What the file calls these rows, or None where it has no column ``id``."""
+        """Return the ids of these rows, or None if there is no column ``id``."""
         if self.id_column is None:
             return None
         found, edge = [], 0
@@ -60,11 +63,11 @@ class Parquet:
 
 
 def check_parquet(path: Path) -> None:
-    """Refuse extension types that old versions of pyarrow unpickle, and claims that the file is too small for."""
+    """Raise for extension types that old versions of pyarrow unpickle, and for sizes that the file cannot hold."""
     import pyarrow.parquet as pq
 
     with warnings.catch_warnings():
-        # pyarrow 14 advises to switch unpickling on.
+        # pyarrow 14 warns that unpickling is off.
         warnings.simplefilter("ignore")
         footer = pq.read_metadata(path)
     described = (footer.metadata or {}).get(b"ARROW:schema", b"")
@@ -74,13 +77,13 @@ def check_parquet(path: Path) -> None:
         raise UserError(f"{path.name} has an Arrow schema that is not readable. Is it complete?") from None
     if b"py_extension_type" in plain or b"py_extension_type" in described:
         raise UserError(f"{path.name} has a column of Python objects, which can run code. Write numbers and texts.")
-    # Not by column: pyarrow ends the process on some damaged descriptions of a column.
+    # Do not read the metadata of columns: pyarrow crashes on some damaged ones.
     rows = max(footer.num_rows, sum(footer.row_group(group).num_rows for group in range(footer.num_row_groups)))
     check_expansion(rows * sum(_bytes_of(field.type) for field in footer.schema.to_arrow_schema()), path.stat().st_size)
 
 
 def _bytes_of(kind: Any) -> int:
-    """What a row takes in a column of numbers or of fixed-size lists; 0 where that is known only when it is read."""
+    """Return the bytes per row of a column of numbers or fixed-size lists; 0 if they are unknown before reading."""
     import pyarrow as pa
 
     if pa.types.is_fixed_size_list(kind):
@@ -89,7 +92,7 @@ def _bytes_of(kind: Any) -> int:
 
 
 def read_whole(path: Path, dictionaries: list[str]) -> Any:
-    """The file as an Arrow table, read piece by piece and given up when it grows beyond what the file can hold."""
+    """Read a file as an Arrow table, in batches; raise when it becomes larger than the file can hold."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -102,7 +105,7 @@ def read_whole(path: Path, dictionaries: list[str]) -> Any:
 
 
 def open_dataset(place: Path) -> Any:
-    """The Arrow data set of a file or folder, checked file by file; names of rows stay dictionaries until measured."""
+    """Open a file or folder as an Arrow data set, after checking each file. Ids stay dictionary-encoded."""
     import pyarrow.dataset as ds
 
     files = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
@@ -119,7 +122,7 @@ def open_dataset(place: Path) -> Any:
 
 
 def texts_of(column: Any, stored: int) -> Array:
-    """An Arrow column of names as texts; dictionary-encoded ones are measured before they are unfolded."""
+    """Return an Arrow column of ids as text. The size of a dictionary-encoded column is checked before decoding."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -132,7 +135,7 @@ def texts_of(column: Any, stored: int) -> Array:
 
 
 def id_text(value: Any) -> str:
-    """What a cell of an id column is called: texts and numbers as they are, bytes as UTF-8, dates in ISO form."""
+    """Return an id as text: bytes are decoded as UTF-8, dates are in ISO format."""
     if isinstance(value, bytes):
         return value.decode("utf-8", errors="backslashreplace")
     if hasattr(value, "isoformat"):
@@ -141,7 +144,7 @@ def id_text(value: Any) -> str:
 
 
 def feature_columns(schema: Any) -> tuple[list[str], str | None]:
-    """The columns that hold features, and the one that holds names of rows, if any."""
+    """Return the names of the feature columns, and of the id column or None."""
     import pyarrow as pa
 
     id_column = next((field.name for field in schema if field.name.lower() == "id"), None)
@@ -150,16 +153,16 @@ def feature_columns(schema: Any) -> tuple[list[str], str | None]:
         raise UserError("X has no column of features. Give columns of numbers, or one of fixed-size lists.")
     if len(fields) > 1 or not pa.types.is_fixed_size_list(fields[0].type):
         numeric = [pa.types.is_integer(field.type) or pa.types.is_floating(field.type) for field in fields]
-        strange = next((field for field, fine in zip(fields, numeric) if not fine), None)
-        if strange is not None:
+        invalid = next((field for field, fine in zip(fields, numeric) if not fine), None)
+        if invalid is not None:
             raise UserError(
-                f"X has column '{strange.name}' of type {strange.type}, no number. Leave it out, or call it id."
+                f"X has column '{invalid.name}' of type {invalid.type}, which is not numeric. Omit it, or name it id."
             )
     return [field.name for field in fields], id_column
 
 
 def matrix_of(table: Any) -> Array:
-    """An Arrow table or batch of features as a matrix."""
+    """Return an Arrow table or batch of features as a matrix."""
     first = table.column(0)
     first = first.combine_chunks() if hasattr(first, "combine_chunks") else first
     if table.num_columns == 1 and hasattr(first.type, "list_size"):
@@ -168,7 +171,7 @@ def matrix_of(table: Any) -> Array:
 
 
 def _advance(rest: Array, position: int, start: int, batch: Any) -> tuple[Array, int]:
-    """What is left of the rows from ``start`` on after one more batch, and the row that comes next."""
+    """Add one batch to the rows read from ``start`` on. Return these rows, and the number of the next row."""
     found = matrix_of(batch)
     rows = np.concatenate([rest, found]) if len(rest) else found
     position += len(found)

@@ -1,7 +1,7 @@
-"""READ Zarr safely: the metadata are checked before the zarr package sees them.
+"""READ Zarr safely: check the metadata before the zarr package reads them.
 
-A codec named in the metadata can run code (numcodecs has one that unpickles), and a shape is only a claim. So codecs
-and types must be on a list of plain ones, every chunk must be a file, and the claimed size must suit the stored size.
+A codec named in the metadata can run code (numcodecs has one that unpickles), and the shape may be false. So codecs and
+types must be on a list of plain ones. Every chunk must be a file, and the claimed size must match the stored size.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LONGEST_METADATA = 2**24
 
 
 class ZarrArray(NamedTuple):
-    """What the metadata of one array claim."""
+    """The metadata of one array."""
 
     place: Path
     shape: tuple[int, ...]
@@ -45,19 +45,19 @@ class ZarrArray(NamedTuple):
     separator: str
 
     def chunk_keys(self) -> Iterator[str]:
-        """The name of each chunk's file, relative to the array."""
+        """Yield the name of each chunk's file, relative to the array."""
         counts = [-(-size // chunk) for size, chunk in zip(self.shape, self.chunks)]
         for index in product(*map(range, counts)):
             yield self.key + self.separator.join(map(str, index))
 
     def claimed_bytes(self) -> int:
-        """What all chunks unfold to; those at the edge are stored whole."""
+        """Return the decompressed size of all chunks. Chunks at the edge are stored at full size."""
         sizes = (-(-size // chunk) * chunk for size, chunk in zip(self.shape, self.chunks))
         return math.prod(sizes) * self.dtype.itemsize
 
 
 def zarr_arrays(place: Path) -> dict[str, ZarrArray]:
-    """The arrays of a folder: itself under the name "", or the tables of a group by name; codecs and types checked."""
+    """Return the arrays of a folder, after checks: the folder itself under the name "", or the tables of a group."""
     if not place.is_dir():
         raise NotADirectoryError("a Zarr array or group is a folder")
     own = _metadata(place)
@@ -74,7 +74,7 @@ def zarr_arrays(place: Path) -> dict[str, ZarrArray]:
 
 
 def check_chunks(array: ZarrArray) -> None:
-    """Every chunk is a file, and together they are large enough for what they claim to hold."""
+    """Raise if a chunk is missing, or if the chunks are too small for the size that they claim."""
     stored = 0
     for key in array.chunk_keys():
         try:
@@ -88,7 +88,7 @@ def check_chunks(array: ZarrArray) -> None:
 
 
 def check_codecs(described: Any) -> None:
-    """Refuse metadata that name a codec which is not plain, at any depth."""
+    """Raise if the metadata name a codec that is not on the list, at any depth."""
     if isinstance(described, list):
         for part in described:
             check_codecs(part)
@@ -96,14 +96,12 @@ def check_codecs(described: Any) -> None:
         for key, part in described.items():
             for codec in _named_codecs(part) if key in _CODEC_KEYS else ():
                 if codec.lower().removeprefix("numcodecs.") not in PLAIN_CODECS:
-                    raise UserError(
-                        f"its codec '{codec}' is none of the plain ones. Write it with zstd, blosc or gzip."
-                    )
+                    raise UserError(f"its codec '{codec}' is not supported. Write it with zstd, blosc or gzip.")
             check_codecs(part)
 
 
 def check_opened(array: Any) -> None:
-    """The same for an array that the zarr package has opened already: no chunk has been read yet."""
+    """Check the codecs of an array that the zarr package has opened already, before a chunk is read."""
     metadata = getattr(array, "metadata", None)
     if metadata is not None and hasattr(metadata, "to_dict"):
         check_codecs(metadata.to_dict())
@@ -121,7 +119,7 @@ def _named_codecs(part: Any) -> Iterator[str]:
 
 
 def _metadata(place: Path) -> dict[str, Any] | None:
-    """The folder's own metadata; both versions are checked where both are there, since either may be read."""
+    """Return the folder's own metadata, after checking them; raise if there are several versions."""
     found: dict[str, Any] | None = None
     for name in (".zgroup", ".zarray", "zarr.json"):
         path = place / name
@@ -133,7 +131,7 @@ def _metadata(place: Path) -> dict[str, Any] | None:
             except (ValueError, RecursionError) as error:
                 raise UserError(f"{name} is not JSON ({str(error)[:100]}).") from None
             if not isinstance(content, dict):
-                raise UserError(f"{name} is no JSON object.")
+                raise UserError(f"{name} is not a JSON object.")
             check_codecs(content)
             if found is not None:
                 raise UserError(f"it has metadata of several kinds ({name} too). Keep one.")
@@ -155,12 +153,12 @@ def _array(place: Path, described: dict[str, Any]) -> ZarrArray:
     if len(shape) != len(chunks) or not all(chunks):
         raise UserError(f"its chunks {chunks} do not divide its shape {shape}.")
     if described.get("storage_transformers"):
-        raise UserError("it has storage transformers, which are none of the plain ones.")
+        raise UserError("it has storage transformers, which are not supported.")
     return ZarrArray(place, shape, chunks, np.dtype(dtype), key, separator)
 
 
 def _layout(described: dict[str, Any]) -> tuple[Any, str, str]:
-    """Sizes of a chunk, and how the file of a chunk is called: what comes first, and what separates numbers."""
+    """Return the shape of a chunk, and the prefix and the separator of the names of chunk files."""
     if described.get("zarr_format") == 2:
         return described.get("chunks"), "", _separator(described.get("dimension_separator", "."))
     grid, encoding = described.get("chunk_grid"), described.get("chunk_key_encoding")
@@ -183,5 +181,5 @@ def _separator(given: Any) -> str:
 def _sizes(given: Any, what: str) -> tuple[int, ...]:
     plain = isinstance(given, list) and all(type(size) is int and 0 <= size < 2**48 for size in given)
     if not plain:
-        raise UserError(f"its {what} {str(given)[:60]} is no list of sizes.")
+        raise UserError(f"its {what} {str(given)[:60]} is not a list of sizes.")
     return tuple(given)
