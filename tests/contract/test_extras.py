@@ -16,6 +16,8 @@ else:
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 MODULES = {"pillow": "PIL", "pot": "ot"}
+# What the project itself is tested and documented with; the package imports none of it.
+TOOLS = {"all", "test", "lint", "docs"}
 CODE = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "src").rglob("*.py")))
 
 
@@ -23,7 +25,7 @@ def packages(extra: str) -> list[str]:
     return [re.match(r"[\w-]+", requirement).group(0).lower() for requirement in EXTRAS[extra]]
 
 
-@pytest.mark.parametrize("extra", sorted(set(EXTRAS) - {"all", "test", "lint"}))
+@pytest.mark.parametrize("extra", sorted(set(EXTRAS) - TOOLS))
 def test_an_extra_installs_only_what_the_code_knows(extra):
     for package in packages(extra):
         module = MODULES.get(package, package.replace("-", "_"))
@@ -39,4 +41,4 @@ def test_the_names_of_the_contract_are_there():
 def test_all_has_every_extra_that_installs_something():
     [everything] = EXTRAS["all"]
     named = set(re.search(r"\[(.*)\]", everything).group(1).split(","))
-    assert named == {name for name in EXTRAS if EXTRAS[name]} - {"all", "test", "lint"}
+    assert named == {name for name in EXTRAS if EXTRAS[name]} - TOOLS
