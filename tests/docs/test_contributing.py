@@ -1,11 +1,10 @@
-"""CONTRIBUTING's recipe runs as written, and pages name modules that exist."""
+"""The recipe for a method makes a method, and pages name modules that exist."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 import re
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -29,9 +28,9 @@ PAGES = [
 @pytest.fixture
 def recipe(tmp_path, monkeypatch):
     """The file of the recipe as a module, and its line in the registry."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    block = textwrap.dedent(re.search(r"( *)```python\n(.*?)```", text, re.S).group(2))
-    key, home = re.search(r'`"([\w-]+)": "(superproto\.[\w.:]+)"`', text).groups()
+    text = (ROOT / "docs" / "development" / "add-a-method.md").read_text(encoding="utf-8")
+    block = re.search(r"```python\n(.*?)```", text, re.S).group(1)
+    key, home = re.search(r'"([\w-]+)": "(superproto\.[\w.:]+)"', text).groups()
     name, _, attribute = home.rpartition(".")[2].partition(":")
     (tmp_path / f"{name}.py").write_text(block, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
