@@ -15,6 +15,7 @@ from superproto import load_model
 from superproto.baselines import registry
 from superproto.datasets import make_task
 
+FILE_ENDINGS = ("html", "jsonl", "zarr")
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "superproto"
 # The changelog speaks of names of its time.
