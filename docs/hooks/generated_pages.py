@@ -82,11 +82,11 @@ def methods_page() -> str:
         "# Methods",
         "",
         "Every method has the same signature, whether it is the model of this package or one that it is compared with:",
-        "`fit(X, y, semantics=A)`, `transduction_`, `predict`, `decision_function`. A *transductive* method learns from",
-        "the unlabeled samples too. An *inductive* one does not. `superproto methods` prints this list.",
+        "`fit(X, y, semantics=A)`, `transduction_`, `predict`, `decision_function`. A *transductive* method learns",
+        "from the unlabeled samples too. An *inductive* one does not. `superproto methods` prints this list.",
         "",
-        "The last two columns are means over the four data sets of [the leaderboard](../leaderboard.md), in percent, on",
-        "whitened features. A number in parentheses says how many of the data sets were run.",
+        "The last two columns are means over the four data sets of [the leaderboard](../leaderboard.md), in percent,",
+        "on whitened features. A number in parentheses says how many of the data sets were run.",
         "",
         "| method | what it does | kind | year | reference | ZSL | GZSL H |",
         "| --- | --- | --- | --- | --- | ---: | ---: |",
@@ -156,7 +156,7 @@ def figures_of(key: str) -> Iterator[str]:
     from superproto.experiments.leaderboard.views import cell_text
 
     board = leaderboard()
-    yield "Percent, from `benchmarks/leaderboard.jsonl`. GZSL has unseen accuracy U, seen accuracy S and harmonic mean H."
+    yield "Percent, from `benchmarks/leaderboard.jsonl`. U and S are unseen and seen accuracy, H their harmonic mean."
     yield ""
     yield "| data | features | ZSL, per-class accuracy | GZSL, U / S / H | parameters |"
     yield "| --- | --- | ---: | ---: | --- |"

@@ -67,7 +67,7 @@ def test_pages_name_modules_and_functions_that_exist(page):
         assert any((folder / path).exists() for folder in (ROOT, SOURCE)), f"{page} names {path}"
     known = modules()
     for module, name in re.findall(r"`([a-z]\w+)\.([a-z]\w+)`", text):
-        if module in known and (module, name) != ("superproto", "zarr"):
+        if module in known and name not in FILE_ENDINGS:
             found = [importlib.import_module(full) for full in known[module]]
             # `task.folds` is a method of the class Task, which the module task defines.
             found += [getattr(one, module.capitalize(), None) for one in found]

@@ -1,4 +1,4 @@
-"""Every block of code on every page is executed, in order: Python as it stands, commands in a folder with their files."""
+"""Every block of code on every page is executed in order: Python as it stands, commands beside the files they name."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from superproto.experiments.ablation import Finding, findings, held_out_table, p
 from superproto.experiments.plans import read_parts_plan
 from superproto.experiments.records import Record
 from superproto.hpl.constants import Constants, numbers
-from superproto.reporting.table import Table, Text
+from superproto.reporting.table import Content, Table, Text
 
 _TEXT_METHODS = ("zero-shot", "transclip", "hpl")
 _TEXT_SCORES = {"zsl": ("ZSL, per-class accuracy", "per_class_accuracy"), "gzsl": ("GZSL, H", "harmonic_mean")}
@@ -30,7 +30,8 @@ def evidence_blocks(
 ) -> dict[str, Callable[[], str]]:
     """What makes the block of each part, of each hand-set number, of all numbers, and of the text data sets."""
     makers: dict[str, Callable[[], str]] = {
-        f"part-{slug_of(part.name)}": partial(part_block, part.name, parts, held_out) for part in read_parts_plan().parts
+        f"part-{slug_of(part.name)}": partial(part_block, part.name, parts, held_out)
+        for part in read_parts_plan().parts
     }
     makers |= {f"constant-{name.replace('_', '-')}": partial(constants_block, constants, [name]) for name in numbers()}
     makers["constants"] = partial(constants_block, constants, list(numbers()))
@@ -42,9 +43,7 @@ def part_block(name: str, parts: Sequence[Record], held_out: Sequence[Record]) -
     """One part off: points on test classes with the 95 % interval, and the mean over folds of held-out classes."""
     tables = {
         "test classes": table_of(_of_part(findings(parts), name)),
-        "held-out seen classes (folds in which the part helped)": held_out_table(
-            _of_part(findings(held_out), name)
-        ),
+        "held-out seen classes (folds in which the part helped)": held_out_table(_of_part(findings(held_out), name)),
     }
     rows = [
         [column, where, cell]
@@ -67,7 +66,7 @@ def constants_block(records: Sequence[Record], names: Sequence[str]) -> str:
     head, lines = held_out_table(found)
     changes = {line[0]: line[1:] for line in lines}
     defaults, units = Constants(), numbers()
-    rows = [
+    rows: list[list[Content]] = [
         [Text(name, "code"), f"{getattr(defaults, name):g}", units[name], part.partition(" = ")[2], *changes[part]]
         for name in names
         for part in changes
@@ -88,5 +87,5 @@ def texts_block(records: Sequence[Record]) -> str:
             rows.append([task, title, *(f"{100 * run.scores[score]:.1f}" if run else "–" for run in runs)])
     if not rows:
         return "Not measured yet: `superproto evaluate PACK --record benchmarks/texts.jsonl`."
-    head = ["data", "score in percent", *(Text(method, "code") for method in _TEXT_METHODS)]
-    return Table(head, rows, text_columns=2).to_markdown()
+    columns: list[Content] = ["data", "score in percent", *(Text(method, "code") for method in _TEXT_METHODS)]
+    return Table(columns, rows, text_columns=2).to_markdown()
