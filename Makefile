@@ -55,8 +55,8 @@ lowest: $(BIN)/python    ## the hostile tests with the lowest versions that pypr
 	PYTHONPATH=$(CURDIR)/src $(VENV)/lowest/bin/python -m pytest tests/hostile $(ARGS)
 
 lint: $(VENV)/.lint      ## formatting, types, layers, spelling, sentence length, generated numbers
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests docs/hooks
+	$(BIN)/ruff format --check src tests docs/hooks
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md docs

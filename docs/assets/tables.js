@@ -1,8 +1,8 @@
-// Tables with four rows or more are sorted by a click on a heading; those with ten or more have a filter.
+// Tables with eight rows or more are sorted by a click on a heading; those with ten or more have a filter.
 (function () {
   "use strict";
 
-  const SORTABLE = 4;
+  const SORTABLE = 8;
   const FILTERED = 10;
 
   function cellText(row, column) {
@@ -50,7 +50,7 @@
     const field = document.createElement("input");
     field.className = "table-filter";
     field.type = "search";
-    field.placeholder = "Filter rows, for example: transductive";
+    field.placeholder = "Filter rows";
     field.setAttribute("aria-label", "Filter the rows of the table below");
     field.addEventListener("input", function () {
       const words = field.value.toLowerCase().split(/\s+/);
@@ -62,7 +62,7 @@
     table.before(field);
   }
 
-  for (const table of document.querySelectorAll("article table:not([class])")) {
+  for (const table of document.querySelectorAll("article table:not([class]):not(.doc-contents table)")) {
     if (!table.tHead || !table.tBodies.length) continue;
     const rows = table.tBodies[0].rows.length;
     if (rows >= SORTABLE) makeSortable(table);

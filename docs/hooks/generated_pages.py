@@ -41,6 +41,11 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     return markdown.replace("../benchmarks/growth.svg", "img/growth.svg")
 
 
+def on_page_content(content: str, page: Any, config: Any, files: Any) -> str:
+    """Names in docstrings are marked as Sphinx does; show the name alone."""
+    return re.sub(r":(?:class|meth|func|mod|attr):<code>~?(?:[\w.]+\.)?(\w+)</code>", r"<code>\1</code>", content)
+
+
 def generated_pages() -> Iterator[tuple[str, str]]:
     """(name, Markdown) of every page that is not a file in docs/."""
     yield "changelog.md", changelog_page()
@@ -79,6 +84,10 @@ def methods_page() -> str:
     """Every method in a table: what it does, where it is from, how accurate it is here."""
     plan = leaderboard().plan
     lines = [
+        "---",
+        "hide: [toc]",
+        "---",
+        "",
         "# Methods",
         "",
         "Every method has the same signature, whether it is the model of this package or one that it is compared with:",
@@ -93,7 +102,7 @@ def methods_page() -> str:
     ]
     for key in leaderboard().ranked("zsl", "whitened"):
         card = plan.card(key)
-        cells = [key_link(key), summaries()[key], kind_of(key), str(card.year or "–"), card.reference]
+        cells = [key_link(key), f'<span class="what-it-does">{plain(summaries()[key])}</span>', kind_of(key), str(card.year or "–"), card.reference]
         cells += [mean_of(key, setting) for setting in SETTINGS]
         lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
     return "\n".join(lines) + "\n"
@@ -128,8 +137,8 @@ def method_page(key: str) -> str:
             f"A method of the kind *{kind_of(key)}*, from {card.reference}{year}.{extra}",
             "",
             "```text",
-            f"superproto evaluate PACK --method {key}                    on the command line",
-            f'METHODS["{key}"]().fit(X, y, semantics=A)                  in Python, from superproto.baselines',
+            f"superproto evaluate PACK --method {key}",
+            f'METHODS["{key}"]().fit(X, y, semantics=A)',
             "```",
             "",
             *described(key, _HOMES[key].replace(":", ".")),

@@ -65,10 +65,7 @@ def test_a_decision_is_one_screen_with_evidence(page: Path) -> None:
 
 def test_every_decision_is_listed() -> None:
     index = (DECISIONS[0].parent / "index.md").read_text(encoding="utf-8")
-    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    for page in DECISIONS:
-        assert f"]({page.name})" in index
-        assert f"development/decisions/{page.name}" in navigation
+    assert all(f"]({page.name})" in index for page in DECISIONS)
 
 
 def test_the_generated_pages_have_every_method_and_every_command() -> None:
