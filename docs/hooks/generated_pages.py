@@ -102,7 +102,13 @@ def methods_page() -> str:
     ]
     for key in leaderboard().ranked("zsl", "whitened"):
         card = plan.card(key)
-        cells = [key_link(key), f'<span class="what-it-does">{plain(summaries()[key])}</span>', kind_of(key), str(card.year or "–"), card.reference]
+        cells = [
+            key_link(key),
+            f'<span class="what-it-does">{plain(summaries()[key])}</span>',
+            kind_of(key),
+            str(card.year or "–"),
+            card.reference,
+        ]
         cells += [mean_of(key, setting) for setting in SETTINGS]
         lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
     return "\n".join(lines) + "\n"
