@@ -59,7 +59,7 @@ lint: $(VENV)/.lint      ## formatting, types, layers, spelling, sentence length
 	$(BIN)/ruff format --check src tests docs/hooks
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md docs
+	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md docs src
 	$(BIN)/python docs/hooks/readability.py
 	$(BIN)/superproto research docs --check
 
