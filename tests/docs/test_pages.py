@@ -119,3 +119,10 @@ def test_other_commands_on_pages_are_targets_extras_or_installations() -> None:
                     assert words[1] in targets, f"{name_of(page)}: {line}"
                 else:
                     assert words[0] in ("superproto", "pip", "git", "bash", "source"), f"{name_of(page)}: {line}"
+
+
+def test_the_readme_says_how_long_its_commands_take() -> None:
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    timed = [line for line in lines if re.match(r"\$ make (demo|test)\b", line)]
+    assert len(timed) == 2
+    assert all(re.search(r"\d+ to \d+ minutes", line) for line in timed)
