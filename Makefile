@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PACKS  ?= $(or $(SUPERPROTO_DATA),../shared/data)
 
-.PHONY: help demo test test-extras hostile lowest lint bench leaderboard clean
+.PHONY: help demo test test-extras hostile lowest lint docs docs-serve bench leaderboard clean
 .DEFAULT_GOAL := help
 
 help:            ## show this list
@@ -24,6 +24,10 @@ $(VENV)/.test: pyproject.toml | $(BIN)/python
 $(VENV)/.lint: pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,lint]'
 	@touch $@ $(VENV)/.base $(VENV)/.test
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@ $(VENV)/.base
 
 # torch==2.13.0 first where it is to be had: a plain range may take a build with several GB of GPU libraries.
 $(VENV)/.extras: $(VENV)/.test
@@ -50,12 +54,21 @@ lowest: $(BIN)/python    ## the hostile tests with the lowest versions that pypr
 	$(VENV)/lowest/bin/pip install --quiet --disable-pip-version-check -r tests/hostile/lowest.txt
 	PYTHONPATH=$(CURDIR)/src $(VENV)/lowest/bin/python -m pytest tests/hostile tests/pictures/test_hostile_pictures.py $(ARGS)
 
-lint: $(VENV)/.lint      ## formatting, types, layers, generated numbers
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+lint: $(VENV)/.lint      ## formatting, types, layers, spelling, sentence length, generated numbers
+	$(BIN)/ruff check src tests docs/hooks
+	$(BIN)/ruff format --check src tests docs/hooks
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md docs src
+	$(BIN)/python docs/hooks/readability.py
 	$(BIN)/superproto research docs --check
+
+# NO_MKDOCS_2_WARNING: no advertisement of another program in the output.
+docs: $(VENV)/.docs      ## the documentation site, into site/; a broken link or anchor is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+docs-serve: $(VENV)/.docs ## show the site at http://127.0.0.1:8000 and follow changes
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 bench: $(VENV)/.extras   ## timings, as ratios measured in one run
 	$(BIN)/superproto research speed --data $(PACKS) -o benchmarks/speed.jsonl --plot benchmarks/growth.svg
@@ -65,4 +78,4 @@ leaderboard: $(VENV)/.extras ## run what the leaderboard lacks, and write its ta
 	$(BIN)/superproto research docs --output .
 
 clean:           ## remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -62,12 +62,12 @@ how = {
     "slanted": True,
     "cell": 30,
 }
-heat_map(counts, names, names, says="Confusion of the most similar text", **how)
+heat_map(counts, names, names, alt="Confusion of the most similar text", **how)
 
 # %%
 # Then `HPL`.
 _, counts = confusion(truth, model.transduction_, np.arange(12))
-heat_map(counts, names, names, says="Confusion of HPL", **how)
+heat_map(counts, names, names, alt="Confusion of HPL", **how)
 
 # %%
 # ## What it cannot know

@@ -66,7 +66,7 @@ bar_chart(
     limits=(0, 1),
     reference=1 / len(task.unseen_classes),
     text=percent,
-    says="Accuracy of each method; the line is guessing",
+    alt="Accuracy of each method; the line is guessing",
 )
 
 # %%

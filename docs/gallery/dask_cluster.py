@@ -50,5 +50,5 @@ bar_chart(
     [f"worker {number + 1}" for number in range(len(chunks))],
     [list(chunks.values())],
     "pieces of data held after the fit",
-    says="Pieces of data on each worker",
+    alt="Pieces of data on each worker",
 )

@@ -45,7 +45,7 @@ line_chart(
     [Series("objective", steps, model.objective_)],
     "iteration",
     "objective",
-    says="Objective by iteration",
+    alt="Objective by iteration",
 )
 
 # %%
@@ -67,7 +67,7 @@ picture_grid(
     ["labeled 3", "labeled 6", "labeled 7"],
     [f"iteration {iteration + 1}" for iteration in shown],
     size=90,
-    says="Mean picture of each unseen digit after some iterations",
+    alt="Mean picture of each unseen digit after some iterations",
 )
 
 # %%
@@ -86,7 +86,7 @@ bar_chart(
     [f"{choice} hidden" for choice in choices],
     [accuracy],
     "accuracy",
-    says="Accuracy by choice",
+    alt="Accuracy by choice",
     limits=(0, 1),
     text=percent,
 )

@@ -28,7 +28,7 @@ heat_map(
     ["0", "1", "2"],
     row_title="digit",
     column_title="label",
-    says="Confusion",
+    alt="Confusion",
     cell=44,
 )
 
@@ -71,7 +71,7 @@ line_chart(
     ],
     "labels given",
     "accuracy on the other samples",
-    says="Accuracy by number of labels",
+    alt="Accuracy by number of labels",
     y_limits=(0, 1),
     y_text=percent,
 )

@@ -42,7 +42,7 @@ bar_chart(
     groups=("unseen classes", "seen classes", "harmonic mean"),
     limits=(0, 1),
     text=percent,
-    says="Accuracy on unseen and seen classes",
+    alt="Accuracy on unseen and seen classes",
 )
 
 # %%
@@ -67,5 +67,5 @@ line_chart(
     "accuracy on seen classes",
     x_limits=(0, 1),
     y_limits=(0, 1),
-    says="Accuracy on seen against unseen classes",
+    alt="Accuracy on seen against unseen classes",
 )

@@ -113,5 +113,5 @@ picture_grid(
     ],
     WITHOUT_EXAMPLE,
     size=64,
-    says="Drawings by label",
+    alt="Drawings by label",
 )

@@ -85,5 +85,5 @@ bar_chart(
     [[fit_seconds, label_seconds]],
     "seconds",
     text="{:.1f}".format,
-    says="Seconds of each step",
+    alt="Seconds of each step",
 )

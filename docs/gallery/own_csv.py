@@ -113,5 +113,5 @@ bar_chart(
     "share with the right label",
     limits=(0, 1),
     text=percent,
-    says="Accuracy of each unseen animal",
+    alt="Accuracy of each unseen animal",
 )

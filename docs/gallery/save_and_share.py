@@ -57,6 +57,6 @@ line_chart(
     [Series("accepted labels", accepted[9:], accuracy[9:], marked=False)],
     "share of labels accepted",
     "accuracy",
-    says="Accuracy by share of labels accepted",
+    alt="Accuracy by share of labels accepted",
     y_text=percent,
 )

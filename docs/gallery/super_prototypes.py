@@ -35,7 +35,7 @@ heat_map(
     columns,
     cell=46,
     tints=[1 if digit in (3, 6, 7) else 0 for digit in range(10)],
-    says="Codes of the digits",
+    alt="Codes of the digits",
 )
 
 # %%
@@ -51,7 +51,7 @@ heat_map(
     columns,
     cell=34,
     numbers=False,
-    says="Attributes of the super-prototypes",
+    alt="Attributes of the super-prototypes",
 )
 
 # %%
@@ -71,5 +71,5 @@ heat_map(
     similarity.round(1),
     names,
     [str(digit) for digit in range(10)],
-    says="Similarity of the codes of digits",
+    alt="Similarity of the codes of digits",
 )

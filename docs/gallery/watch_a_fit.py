@@ -41,7 +41,7 @@ line_chart(
     ],
     "iteration",
     "objective",
-    says="Objective by iteration",
+    alt="Objective by iteration",
 )
 
 # %%

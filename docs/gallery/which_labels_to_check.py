@@ -53,7 +53,7 @@ line_chart(
     ],
     "share of labels checked",
     "share of errors found",
-    says="Errors found by labels checked",
+    alt="Errors found by labels checked",
     x_limits=(0, 1),
     y_limits=(0, 1),
 )
@@ -75,7 +75,7 @@ line_chart(
     ],
     "mean certainty",
     "share of right labels",
-    says="Reliability diagram",
+    alt="Reliability diagram",
     x_limits=(0, 1),
     y_limits=(0, 1),
     y_text=percent,
@@ -101,5 +101,5 @@ scatter_chart(
     ],
     width=720,
     height=520,
-    says="Map of the pool; hollow points are uncertain",
+    alt="Map of the pool; hollow points are uncertain",
 )

@@ -18,6 +18,8 @@ EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["p
 # Extras of those who work on the project: src imports none of their packages.
 TOOLS = {"all", "test", "lint", "docs"}
 MODULES = {"pillow": "PIL", "pot": "ot"}
+# What the project itself is tested and documented with; the package imports none of it.
+TOOLS = {"all", "test", "lint", "docs"}
 CODE = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "src").rglob("*.py")))
 
 

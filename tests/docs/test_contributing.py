@@ -1,11 +1,10 @@
-"""CONTRIBUTING's recipe runs as written, and pages name modules that exist."""
+"""The recipe for a method makes a method, and pages name modules that exist."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 import re
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from superproto import load_model
 from superproto.baselines import registry
 from superproto.datasets import make_task
 
+FILE_ENDINGS = ("html", "jsonl", "zarr")
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "superproto"
 # The changelog speaks of names of its time.
@@ -29,9 +29,9 @@ PAGES = [
 @pytest.fixture
 def recipe(tmp_path, monkeypatch):
     """The file of the recipe as a module, and its line in the registry."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    block = textwrap.dedent(re.search(r"( *)```python\n(.*?)```", text, re.S).group(2))
-    key, home = re.search(r'`"([\w-]+)": "(superproto\.[\w.:]+)"`', text).groups()
+    text = (ROOT / "docs" / "development" / "add-a-method.md").read_text(encoding="utf-8")
+    block = re.search(r"```python\n(.*?)```", text, re.S).group(1)
+    key, home = re.search(r'"([\w-]+)": "(superproto\.[\w.:]+)"', text).groups()
     name, _, attribute = home.rpartition(".")[2].partition(":")
     (tmp_path / f"{name}.py").write_text(block, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
@@ -67,7 +67,7 @@ def test_pages_name_modules_and_functions_that_exist(page):
         assert any((folder / path).exists() for folder in (ROOT, SOURCE)), f"{page} names {path}"
     known = modules()
     for module, name in re.findall(r"`([a-z]\w+)\.([a-z]\w+)`", text):
-        if module in known and (module, name) != ("superproto", "zarr"):
+        if module in known and name not in FILE_ENDINGS:
             found = [importlib.import_module(full) for full in known[module]]
             # `task.folds` is a method of the class Task, which the module task defines.
             found += [getattr(one, module.capitalize(), None) for one in found]

@@ -17,6 +17,8 @@ from superproto.experiments.paper.comparison import directions
 from superproto.experiments.plans import read_plan
 from superproto.experiments.records import Record, Results, append_record, record_of, unmeasured
 
+STUDIES = ("parts", "held_out", "robustness", "constants", "texts")
+
 
 def recorded(**scores: Any) -> Record:
     task = make_task(n_seen=6, n_unseen=3, samples_per_class=8, n_features=8, n_attributes=5, random_state=0)
@@ -72,9 +74,9 @@ def test_no_difference_disagrees_only_where_the_paper_has_a_large_one() -> None:
 
 def test_results_come_from_the_files_that_are_given_and_from_no_others(tmp_path: Path) -> None:
     """The studies were once read from the installed package, whatever the caller gave."""
-    files = {name: tmp_path / f"{name}.jsonl" for name in ("parts", "held_out", "robustness")}
+    files = {name: tmp_path / f"{name}.jsonl" for name in STUDIES}
     paper, leaderboard, speed = (tmp_path / f"{name}.jsonl" for name in ("paper", "leaderboard", "speed"))
-    assert read_results(paper, leaderboard, speed, **files) == RecordedResults([], [], {}, [], [], [])
+    assert read_results(paper, leaderboard, speed, **files) == RecordedResults([], [], {}, [], [], [], [], [])
     text = "".join(f"<!-- generated:{name} -->\n<!-- /generated:{name} -->\n" for name in ("parts", "robustness"))
     assert render_readme(text, RecordedResults()).count("Not measured yet") == 2
     append_record(files["parts"], replace(recorded(), task="mine"))

@@ -210,7 +210,7 @@ class MethodEntry(NamedTuple):
 
 
 def _method_entries() -> list[MethodEntry]:
-    """Describe every key of METHODS: kind and reference are from the leaderboard's plan, the rest from the docstring."""
+    """Describe every key of METHODS: kind and reference from the leaderboard's plan, the rest from the docstring."""
     from superproto.baselines.registry import METHODS
     from superproto.experiments.plans import read_leaderboard_plan
 

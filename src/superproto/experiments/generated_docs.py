@@ -20,6 +20,7 @@ import numpy as np
 from superproto.baselines.registry import DEEP
 from superproto.errors import UserError
 from superproto.experiments.ablation import findings, held_out_table, table_of
+from superproto.experiments.evidence_blocks import evidence_blocks
 from superproto.experiments.leaderboard.views import LEADERBOARD_BLOCKS, LeaderboardRecords
 from superproto.experiments.paper.published import published_rows
 from superproto.experiments.paper.tables import (
@@ -55,20 +56,40 @@ class RecordedResults:
     parts: Sequence[Record] = ()
     held_out: Sequence[Record] = ()
     robustness: Sequence[Mapping[str, Any]] = ()
+    constants: Sequence[Record] = ()
+    texts: Sequence[Record] = ()
 
 
 def read_results(
-    records: Path, leaderboard: Path, speed: Path, *, parts: Path, held_out: Path, robustness: Path
+    records: Path,
+    leaderboard: Path,
+    speed: Path,
+    *,
+    parts: Path,
+    held_out: Path,
+    robustness: Path,
+    constants: Path,
+    texts: Path,
 ) -> RecordedResults:
     """Read the results in these files. A missing file counts as empty.
 
     The files have records of the paper, the leaderboard, the speed studies, the ablation (``parts``), the ablation on
-    held-out seen classes (``held_out``), and the robustness study.
+    held-out seen classes (``held_out``), the robustness study, the hand-set numbers at other values (``constants``),
+    and the data sets with text vectors (``texts``).
     """
-    found = (read_records(path) if path.exists() else [] for path in (records, leaderboard, parts, held_out))
-    of_paper, of_leaderboard, of_parts, of_held_out = found
+
+    def runs(path: Path) -> list[Record]:
+        return read_records(path) if path.exists() else []
+
     return RecordedResults(
-        of_paper, of_leaderboard, last_entries(speed), of_parts, of_held_out, read_findings(robustness)
+        records=runs(records),
+        leaderboard=runs(leaderboard),
+        speed=last_entries(speed),
+        parts=runs(parts),
+        held_out=runs(held_out),
+        robustness=read_findings(robustness),
+        constants=runs(constants),
+        texts=runs(texts),
     )
 
 
@@ -234,6 +255,7 @@ def _makers(results: RecordedResults) -> dict[str, Callable[[], str]]:
     makers |= {name: partial(make, results.speed) for name, make in SPEED_BLOCKS.items()}
     makers |= {name: partial(make, leaderboard) for name, make in LEADERBOARD_BLOCKS.items()}
     makers |= {name: partial(make, results) for name, make in STUDY_BLOCKS.items()}
+    makers |= evidence_blocks(results.parts, results.held_out, results.constants, results.texts)
     return makers
 
 

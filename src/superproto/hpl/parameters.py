@@ -15,7 +15,7 @@ from superproto.hpl.class_order import prior_in_class_order
 from superproto.hpl.constants import Constants
 from superproto.samples.chunks import Array
 
-# For each class that stays seen (docs/decisions.md, 16).
+# For each class that stays seen (decision 16 in docs/development/decisions).
 MOST_OPENED = 2
 _OPTIONS = {
     "variant": ("hpl", "hpl1"),

@@ -22,7 +22,7 @@ from superproto.hpl.objective.state import Alignment, Given, Spectrum, State
 from superproto.samples.chunks import Array
 
 # Once an outer iteration changes at most a share SETTLED of the labels, the prior is LOOSE times as strong if class
-# sizes agree with it less than CONFIRMED[0], and as strong as before at CONFIRMED[1] (docs/decisions.md, 19).
+# sizes agree with it less than CONFIRMED[0], and as strong as before at CONFIRMED[1] (decision 19).
 SETTLED, LOOSE, CONFIRMED = 0.03, 0.3, (0.97, 1.0)
 
 
