@@ -11,6 +11,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
+HOOKS = DOCS / "hooks"
 SCRIPTS = sorted((DOCS / "gallery").glob("*.py"))
 PLAIN = (
     "digits_never_shown", "own_csv", "class_names_only", "which_labels_to_check", "generalized", "compare_methods",
@@ -27,14 +28,14 @@ EXTRA = {
 
 
 def load(name: str) -> ModuleType:
-    """A module of docs/, as mkdocs loads it: with its folder on the path."""
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    """A module of docs/hooks, as mkdocs loads it: with its folder on the path."""
+    spec = importlib.util.spec_from_file_location(name, HOOKS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(DOCS))
+    sys.path.insert(0, str(HOOKS))
     try:
         spec.loader.exec_module(module)
     finally:
-        sys.path.remove(str(DOCS))
+        sys.path.remove(str(HOOKS))
     return module
 
 
@@ -257,8 +258,8 @@ def test_mkdocs_builds_the_gallery(tmp_path, monkeypatch):
     for path in SCRIPTS:
         HOOK.cached_results(path, tmp_path / ".cache" / "gallery")
     (tmp_path / "mkdocs.yml").write_text(
-        f"site_name: x\nstrict: true\nhooks: [{DOCS / 'gallery_build.py'}]\ndocs_dir: {DOCS}\n"
-        "exclude_docs: '/*.md'\nnav: [Gallery: gallery/index.md]\n"
+        f"site_name: x\nstrict: true\nhooks: [{HOOKS / 'gallery_build.py'}]\ndocs_dir: {DOCS}\n"
+        "exclude_docs: |\n  hooks/\n  /*.md\n  development/\n  guide/\n  api/\n  methods/\n  benchmarks/\nnav: [Gallery: gallery/index.md]\n"
     )
     build(load_config(str(tmp_path / "mkdocs.yml")))
     page = (tmp_path / "site" / "gallery" / "index.html").read_text(encoding="utf-8")

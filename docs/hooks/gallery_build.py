@@ -1,4 +1,4 @@
-"""The gallery of the site: ``hooks: [docs/gallery_build.py]`` in mkdocs.yml, ``Gallery: gallery/index.md`` in its nav.
+"""The gallery of the site, a hook of mkdocs: ``Gallery: gallery/index.md`` in the navigation becomes its pages.
 
 It runs the scripts of docs/gallery and adds a page for each, an index with thumbnails, and the style of the charts.
 Results are kept in .cache/gallery until the script or the package changes. A script that fails is a warning, which
@@ -19,7 +19,8 @@ from typing import Any
 
 from gallery_run import read_script, run_script
 
-HERE = Path(__file__).resolve().parent
+RUNNER = Path(__file__).with_name("gallery_run.py")
+GALLERY = Path(__file__).resolve().parents[1] / "gallery"
 # Scripts that are not listed come last.
 ORDER = (
     "digits_never_shown", "own_csv", "label_pictures", "class_names_only", "which_labels_to_check", "few_labels",
@@ -52,8 +53,6 @@ def on_files(files: Any, config: Any) -> Any:
     """Run the scripts; add their pages, thumbnails and the index to the site."""
     from mkdocs.structure.files import File
 
-    for own in ("gallery_build.py", "gallery_run.py"):
-        files.remove(files.get_file_from_path(own))
     made = {"gallery/gallery.css": site_style()}
     cards = []
     for path in scripts():
@@ -77,14 +76,14 @@ def on_files(files: Any, config: Any) -> Any:
 def scripts() -> list[Path]:
     """Every script, in the order of the gallery."""
     place = {name: number for number, name in enumerate(ORDER)}
-    return sorted((HERE / "gallery").glob("*.py"), key=lambda path: (place.get(path.stem, len(ORDER)), path.stem))
+    return sorted(GALLERY.glob("*.py"), key=lambda path: (place.get(path.stem, len(ORDER)), path.stem))
 
 
 def cached_results(path: Path, cache: Path) -> list[dict[str, Any]]:
     """The results of a script, from the cache unless the script, its runner or the package has changed."""
     package = Path(str(find_spec("superproto").origin)).parent
     seal = hashlib.sha256()
-    for file in (path, HERE / "gallery_run.py", *sorted(package.rglob("*.py"))):
+    for file in (path, RUNNER, *sorted(package.rglob("*.py"))):
         seal.update(file.read_bytes())
     kept = cache / f"{path.stem}-{seal.hexdigest()[:16]}.json"
     if not kept.exists():
@@ -121,7 +120,7 @@ def site_style() -> str:
     """The charts' own colors for the two themes of the site, and the layout of the pages."""
     light, dark, rules = _chart_style()
     rules = re.sub(r"\bsvg\b", "svg.figure", rules)
-    layout = (HERE / "gallery" / "layout.css").read_text(encoding="utf-8")
+    layout = (GALLERY / "layout.css").read_text(encoding="utf-8")
     inverted = "[data-md-color-scheme=slate] .pixels {filter: invert(.92)}"
     return f":root {{{light}}}\n[data-md-color-scheme=slate] {{{dark}}}\n{inverted}\n{rules}\n{layout}"
 
