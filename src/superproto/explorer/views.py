@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 from collections.abc import Iterable
 from typing import Any
 
@@ -24,10 +25,11 @@ from superproto.hpl.user_warnings import LOST
 from superproto.samples.chunks import Array
 
 STATES = ("open", "answered", "none", "skipped", "given")
-SORTS = ("doubt", "sure", "class", "row")
+SORTS = ("doubt", "sure", "class", "cluster", "row")
 _MOST_ROWS = 300
 _EXAMPLES = 4
 _LONGEST_TEXT = 300
+_LONGEST_DESCRIPTION = 2000
 
 
 def run_facts(session: Session) -> dict[str, Any]:
@@ -39,10 +41,10 @@ def run_facts(session: Session) -> dict[str, Any]:
         "asked": int(run.asked.sum()),
         "pictures": run.photos is not None,
         "classes": [_short(name) for name in run.class_names],
-        "names": run.class_names,
         "seen": run.seen.tolist(),
         "sorts": list(SORTS),
         "states": list(STATES),
+        "parquet": importlib.util.find_spec("pyarrow") is not None,
     }
 
 
@@ -147,8 +149,13 @@ def ordered_rows(session: Session, sort: str, label: int | None, kind: str | Non
     rows = np.flatnonzero(keep)
     if sort == "row":
         return rows
-    keys = {"doubt": (-doubt[rows],), "sure": (doubt[rows],), "class": (doubt[rows], labels[rows])}[sort]
-    return rows[np.lexsort(keys)]
+    keys = {
+        "doubt": (-doubt[rows],),
+        "sure": (doubt[rows],),
+        "class": (doubt[rows], labels[rows]),
+        "cluster": (session.found.doubt[rows], session.found.labels[rows]),
+    }
+    return rows[np.lexsort(keys[sort])]
 
 
 def grid(session: Session, start: int, count: int, fresh: bool = True, **chosen: Any) -> dict[str, Any]:
@@ -227,7 +234,7 @@ def class_details(session: Session, number: int) -> dict[str, Any]:
         raise UserError(f"There is no class {number}.")
     return {
         "class": number,
-        "description": session.run.descriptions[number][:2000],
+        "description": session.run.descriptions[number][:_LONGEST_DESCRIPTION],
         "attributes": _strong_attributes(session.run.semantics, session.run.attributes, number),
         "taken": _taken_attributes(session, number),
         "shared": _shared_super_prototypes(session, number),
@@ -242,6 +249,7 @@ def _card(session: Session, number: int, rows: Array) -> dict[str, Any]:
     surest, least = rows[:_EXAMPLES].tolist(), own[::-1][:_EXAMPLES].tolist()
     return {
         "class": number,
+        "description": run.descriptions[number][:_LONGEST_TEXT],
         "seen": bool(run.seen[number]),
         "given": int((run.given == number).sum()),
         "found": len(rows),
@@ -257,7 +265,7 @@ def _card(session: Session, number: int, rows: Array) -> dict[str, Any]:
 
 def _likeliest(session: Session, row: int) -> tuple[list[int], Array]:
     """The classes that a sample most probably has, at most nine, its present label first; all chances."""
-    chances = session.probabilities(row)
+    chances = _calibrated(session, row, session.probabilities(row))
     order = np.argsort(-chances, kind="stable")
     likely = [int(number) for number in order if chances[number] > 0][:SHOWN]
     now = int(session.labels([row])[0])
@@ -266,29 +274,49 @@ def _likeliest(session: Session, row: int) -> tuple[list[int], Array]:
     return likely, chances
 
 
+def _calibrated(session: Session, row: int, chances: Array) -> Array:
+    """The model's chances of one sample, such that its label is wrong with the chance that its doubt says."""
+    label = int(session.found.labels[row])
+    if label < 0 or session.answers[row] != NO_ANSWER or not session.run.asked[row]:
+        return chances
+    doubt, others = float(session.found.doubt[row]), np.where(np.arange(len(chances)) == label, 0.0, chances)
+    total = float(others.sum())
+    found = others * (doubt / total) if total > 0 else others
+    found[label] = 1 - doubt
+    return np.asarray(found)
+
+
 def _why(session: Session, asked: Question) -> str:
     things = "pictures" if session.run.photos is not None else "samples"
     if asked.kind == BLIND:
-        return f"Every {BLIND_EVERY}th question is blind: it measures how often labels that look sure are wrong."
+        found = session.estimate()
+        so_far = f" So far {found.blind_wrong} of {found.blind} were wrong." if found.blind else ""
+        return (
+            f"Every {BLIND_EVERY}th question is blind: it measures how often labels that look sure are wrong.{so_far}"
+        )
     if asked.kind == CLUSTER:
         size = (
             f"{asked.size} {things} look like these." if asked.size > 1 else f"No other {things[:-1]} looks like this."
         )
         if asked.name_taken:
-            return f"{size} You gave this name to others, so these are probably something else."
+            return f"{size} You gave this name to other {things}, so these are probably another class."
         return (
-            f"{size} About {asked.expected:.0f} of their labels are wrong. One answer names them all at the next refit."
+            f"{size} About {asked.expected:.0f} of their labels are probably wrong. "
+            "After one answer the next refit names them all."
         )
-    return f"The least sure of the labels that are left: wrong with a chance of {100 * asked.expected:.0f} %."
+    return (
+        f"This label is the most doubtful one that is left. It is wrong with a chance of {100 * asked.expected:.0f} %."
+    )
 
 
 def _strong_attributes(values: Array, names: list[str] | None, number: int) -> list[dict[str, Any]]:
-    """The attributes by which a class differs most from the others."""
+    """The attributes that a class has most above the others, in standard deviations."""
     if names is None or len(names) != values.shape[1]:
         return []
     spread = np.maximum(values.std(axis=0), 1e-12)
     distance = (values[number] - values.mean(axis=0)) / spread
-    return [{"name": _short(names[k]), "value": round(float(distance[k]), 2)} for k in np.argsort(-distance)[:6]]
+    most = [k for k in np.argsort(-distance)[:6] if distance[k] > 0]
+    return [{"name": _short(names[k]), "value": round(float(distance[k]), 2)} for k in most]
 
 
 def _taken_attributes(session: Session, number: int) -> list[dict[str, Any]]:
