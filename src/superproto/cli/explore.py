@@ -93,6 +93,8 @@ def serve_page(place: Path, port: int = 0, browser: bool = True) -> None:
 
     try:
         serve_session(session, port, ready)
+    except KeyboardInterrupt:
+        terminal.note("The page is closed. Every answer is kept.")
     finally:
         session.close()
 

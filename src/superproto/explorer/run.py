@@ -13,6 +13,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -76,17 +77,17 @@ class OpenRun:
     semantics: Array
     lock: IO[str]
 
-    @property
+    @cached_property
     def asked(self) -> Array:
         """(N,) the samples that had no label when the run began."""
         return np.asarray(self.given < 0)
 
-    @property
+    @cached_property
     def seen(self) -> Array:
         """(C,) the classes that had a labeled sample when the run began."""
         return np.isin(np.arange(len(self.class_names)), self.given)
 
-    @property
+    @cached_property
     def possible(self) -> Array:
         """(C,) the classes that a sample without a label may have, as far as was known when the run began."""
         unseen = ~self.seen

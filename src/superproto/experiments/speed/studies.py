@@ -18,6 +18,7 @@ import numpy as np
 from superproto.errors import UserError
 from superproto.experiments.records import Entry
 from superproto.experiments.speed.data import CUB, IMAGENET, Size, cub_sized, synthetic, write_features
+from superproto.experiments.speed.explorer_studies import explorer_page, explorer_refit, explorer_rows
 from superproto.experiments.speed.fit_parts import Ledger, LedgerRows, fit_in_parts
 from superproto.experiments.speed.machine import Rates, fitted_exponent, peak_memory, time_together
 from superproto.experiments.speed.picture_studies import many_pictures, picture_rate
@@ -281,4 +282,7 @@ STUDIES: dict[str, Callable[[Path, Rates], Entry]] = {
     "memory": memory,
     "picture-rate": picture_rate,
     "many-pictures": many_pictures,
+    "explorer-page": explorer_page,
+    "explorer-refit": explorer_refit,
+    "explorer-rows": explorer_rows,
 }

@@ -5,7 +5,7 @@ import { about, answer } from "./keys.js";
 import { inspect } from "./inspect.js";
 import { painter } from "./points.js";
 
-const SHOWN = 24;
+const SHOWN = 25;
 const RAMP = [[38, 118, 96], [88, 150, 84], [196, 168, 60], [217, 120, 50], [192, 52, 48]];
 const dark = () => matchMedia("(prefers-color-scheme: dark)").matches;
 
@@ -167,7 +167,7 @@ export async function open(view) {
     if (!cells) return;
     const counts = new Map();
     for (const cell of cells.filter((one) => !leftOut.has(one.row))) counts.set(cell.label, (counts.get(cell.label) || 0) + 1);
-    const common = [...counts].filter(([label]) => label >= 0).sort((a, b) => b[1] - a[1]).slice(0, 9);
+    const common = [...counts].filter(([label]) => label >= 0).sort((a, b) => b[1] - a[1]).slice(0, 5);
     const list = common.map(([label]) => ({ class: label, chance: null }));
     about({ rows, choices: list, guess: null, source: "map", lasso: () => setLasso(!lasso), after: async (found) => {
       note(`${things(found.answered)} answered. u takes it back.`);
@@ -179,10 +179,10 @@ export async function open(view) {
     side.replaceChildren(el("aside", { class: "sheet", "aria-label": "Circled pictures" },
       el("p", { class: "row end" }, button("×", () => { picked = []; paint(); showPicked(); }, { class: "plain", "aria-label": "Close" })),
       el("h2", { text: `${things(picked.length)} circled` }),
-      el("p", { class: "why", text: `The answer is about the ${rows.length} marked here. Click one to leave it out.${picked.length > SHOWN ? " The others come next." : ""}` }),
-      el("p", { class: "row bulk" }, common.map(([label, count], place) => button(`${className(label)} (${count} now)`, () => answer("class", label), { key: String(place + 1), dir: "auto" })),
+      el("p", { class: "why", text: `The answer is about the ${rows.length} that are marked. Click one to leave it out.${picked.length > SHOWN ? " The others come next." : ""}` }),
+      el("p", { class: "row bulk" }, common.map(([label, count], place) => button(`${className(label)} (${count})`, () => answer("class", label), { key: String(place + 1), dir: "auto", title: `${things(count)} of these have this label now` })),
         button("Another class", () => answer("search"), { key: "/" }), button("None of these", () => answer("none"), { key: "0" })),
-      el("div", { class: "others" }, cells.map((cell) => {
+      el("div", { class: "others picked" }, cells.map((cell) => {
         const node = tile(cell, () => leaveOut(cell.row), { bare: true, class: leftOut.has(cell.row) ? "out" : "current" });
         node.setAttribute("aria-pressed", String(!leftOut.has(cell.row)));
         return node;
