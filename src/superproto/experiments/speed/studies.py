@@ -17,6 +17,7 @@ import numpy as np
 
 from superproto.errors import UserError
 from superproto.experiments.records import Entry
+from superproto.experiments.speed.answer_studies import explorer_answers
 from superproto.experiments.speed.data import CUB, IMAGENET, Size, cub_sized, synthetic, write_features
 from superproto.experiments.speed.explorer_studies import explorer_page, explorer_refit, explorer_rows
 from superproto.experiments.speed.fit_parts import Ledger, LedgerRows, fit_in_parts
@@ -285,4 +286,5 @@ STUDIES: dict[str, Callable[[Path, Rates], Entry]] = {
     "explorer-page": explorer_page,
     "explorer-refit": explorer_refit,
     "explorer-rows": explorer_rows,
+    "explorer-answers": explorer_answers,
 }
