@@ -30,6 +30,7 @@ _MOST_ROWS = 300
 _EXAMPLES = 4
 _LONGEST_TEXT = 300
 _LONGEST_DESCRIPTION = 2000
+_STEEPEST = 20.0
 
 
 def run_facts(session: Session) -> dict[str, Any]:
@@ -275,15 +276,17 @@ def _likeliest(session: Session, row: int) -> tuple[list[int], Array]:
 
 
 def _calibrated(session: Session, row: int, chances: Array) -> Array:
-    """The model's chances of one sample, such that its label is wrong with the chance that its doubt says."""
+    """The model's chances of one sample at the temperature at which its label is wrong as often as its doubt says."""
     label = int(session.found.labels[row])
-    if label < 0 or session.answers[row] != NO_ANSWER or not session.run.asked[row]:
+    if label != int(chances.argmax()) or session.answers[row] != NO_ANSWER or not session.run.asked[row]:
         return chances
-    doubt, others = float(session.found.doubt[row]), np.where(np.arange(len(chances)) == label, 0.0, chances)
-    total = float(others.sum())
-    found = others * (doubt / total) if total > 0 else others
-    found[label] = 1 - doubt
-    return np.asarray(found)
+    goal, powers = 1 - float(session.found.doubt[row]), chances
+    low, high = 0.0, _STEEPEST
+    for _ in range(30):
+        power = (low + high) / 2
+        powers = np.where(chances > 0, (chances / chances[label]) ** power, 0.0)
+        low, high = (low, power) if 1 / powers.sum() > goal else (power, high)
+    return np.asarray(powers / powers.sum())
 
 
 def _why(session: Session, asked: Question) -> str:

@@ -97,15 +97,15 @@ export async function open(view) {
 
   function stage() {
     const { state } = run;
-    if (asked.kind === "blind") return "Blind check";
     const left = state.clusters_left;
+    if (asked.kind === "blind") return `Blind check, in stage ${state.stage} of 2`;
     return state.stage === 1 ? `Stage 1 of 2: name the clusters, ${left} left` : "Stage 2 of 2: the most doubtful ones";
   }
 
   function waiting() {
     const { pending, refit } = run.state;
     if (refit.running || pending < 5) return null;
-    return el("p", { class: "hint" }, `${pending} answers wait. `, key("r"), ` refits, so that the other labels follow.`);
+    return el("p", { class: "hint" }, `${pending} answers are not used yet. Press `, key("r"), " to refit: the other labels will follow.");
   }
 
   function finished() {
