@@ -292,6 +292,7 @@ def test_a_run_without_pictures_shows_ids_neighbors_and_attributes(browser, open
     with running(session) as server:
         walk = Visit(browser, server, viewport={"width": 1440, "height": 900})
         assert walk.see(".question .no-picture").count() == 9
+        assert "Probably has: attribute" in walk.page.locator("figure.large").inner_text()
         walk.press("Enter")
         walk.see(".question[data-number='2']")
         walk.press("g")

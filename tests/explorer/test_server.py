@@ -117,6 +117,8 @@ def test_classes_tell_what_they_were_taken_for(page, task):
     cards = page.get("/api/classes").json()
     assert sorted(card["class"] for card in cards) == list(range(10))
     three = next(card for card in cards if card["class"] == 3)
+    wrong = page.get("/api/state").json()["wrong"]
+    assert sum(card["expected"] for card in cards) == pytest.approx(wrong, abs=0.2), "parts of one estimate"
     assert three["found"] > 0
     assert three["surest"]
     details = page.get("/api/classes/3").json()

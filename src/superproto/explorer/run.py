@@ -128,6 +128,8 @@ def keep_task_run(folder: Path, task: Task, photos: Path | None = None) -> bool:
             class_names=[str(name) for name in task.class_names],
             semantics=task.semantics,
             candidates=task.candidates,
+            # Packs have no names of attributes.
+            attributes=[f"attribute {number}" for number in range(1, task.semantics.shape[1] + 1)],
             photos=photos,
         ),
     )

@@ -94,6 +94,7 @@ def question(session: Session) -> dict[str, Any] | None:
             "why": _why(session, asked),
             "choices": [{"class": n, "chance": None if blind else round(float(chances[n]), 4)} for n in likely],
             "cells": cells(session, [row, *shown], hide=blind),
+            "attributes": [] if blind else likely_attributes(session, row),
         }
 
 
@@ -178,7 +179,16 @@ def sample(session: Session, row: int) -> dict[str, Any]:
         **cells(session, [row])[0],
         "choices": [{"class": n, "chance": round(float(chances[n]), 4)} for n in likely],
         "neighbors": cells(session, session.layout.neighbors(row)),
+        "attributes": likely_attributes(session, row),
     }
+
+
+def likely_attributes(session: Session, row: int) -> list[dict[str, Any]]:
+    """What a sample that cannot be shown probably looks like: the mean description of its classes, by their chances."""
+    run = session.run
+    if run.photos is not None or run.attributes is None:
+        return []
+    return _strong_attributes(run.semantics, run.attributes, session.probabilities(row) @ run.semantics)
 
 
 def some_samples(session: Session, rows: list[int]) -> list[dict[str, Any]]:
@@ -225,7 +235,11 @@ def class_cards(session: Session) -> list[dict[str, Any]]:
         pool = np.flatnonzero(run.asked & (labels >= 0))
         pool = pool[np.lexsort((found.doubt[pool], labels[pool]))]
         starts = np.searchsorted(labels[pool], np.arange(len(run.class_names) + 1))
-        cards = [_card(session, number, pool[starts[number] : starts[number + 1]]) for number in range(len(starts) - 1)]
+        share = wrong_share(session)
+        cards = [
+            _card(session, number, pool[starts[number] : starts[number + 1]], share)
+            for number in range(len(starts) - 1)
+        ]
     return sorted(cards, key=lambda card: (not card["lost"], -card["expected"], card["class"]))
 
 
@@ -236,14 +250,20 @@ def class_details(session: Session, number: int) -> dict[str, Any]:
     return {
         "class": number,
         "description": session.run.descriptions[number][:_LONGEST_DESCRIPTION],
-        "attributes": _strong_attributes(session.run.semantics, session.run.attributes, number),
+        "attributes": _strong_attributes(session.run.semantics, session.run.attributes, session.run.semantics[number]),
         "taken": _taken_attributes(session, number),
         "shared": _shared_super_prototypes(session, number),
         "confused": _confused(session, number),
     }
 
 
-def _card(session: Session, number: int, rows: Array) -> dict[str, Any]:
+def wrong_share(session: Session) -> float:
+    """What the model's doubt is to be multiplied by, as answers tell: so that all parts sum to the estimate."""
+    waiting = session.run.asked & (session.answers == NO_ANSWER)
+    return session.estimate().wrong / max(float(session.found.doubt[waiting].sum()), 1e-12)
+
+
+def _card(session: Session, number: int, rows: Array, share: float) -> dict[str, Any]:
     run, found = session.run, session.found
     own = rows[session.answers[rows] == NO_ANSWER]
     doubt = found.doubt[own]
@@ -256,7 +276,7 @@ def _card(session: Session, number: int, rows: Array) -> dict[str, Any]:
         "found": len(rows),
         "answered": int((session.answers == number).sum()),
         "doubt": round(float(doubt.mean()), 4) if len(doubt) else None,
-        "expected": round(float(doubt.sum()), 2),
+        "expected": round(min(share * float(doubt.sum()), len(doubt)), 2),
         "lost": bool(found.class_doubt[number] > LOST and run.possible[number] and not run.seen[number]),
         "missing": bool(found.missing[number]),
         "surest": cells(session, surest),
@@ -303,21 +323,19 @@ def _why(session: Session, asked: Question) -> str:
         )
         if asked.name_taken:
             return f"{size} You gave this name to other {things}, so these are probably another class."
-        return (
-            f"{size} About {asked.expected:.0f} of their labels are probably wrong. "
-            "After one answer the next refit names them all."
-        )
+        wrong = min(wrong_share(session) * asked.expected, asked.size)
+        return f"{size} About {wrong:.0f} of their labels are wrong. One answer names them all at the next refit."
     return (
         f"This label is the most doubtful one that is left. It is wrong with a chance of {100 * asked.expected:.0f} %."
     )
 
 
-def _strong_attributes(values: Array, names: list[str] | None, number: int) -> list[dict[str, Any]]:
-    """The attributes that a class has most above the others, in standard deviations."""
+def _strong_attributes(values: Array, names: list[str] | None, own: Array) -> list[dict[str, Any]]:
+    """The attributes of a description that are most above those of all classes, in standard deviations."""
     if names is None or len(names) != values.shape[1]:
         return []
     spread = np.maximum(values.std(axis=0), 1e-12)
-    distance = (values[number] - values.mean(axis=0)) / spread
+    distance = (own - values.mean(axis=0)) / spread
     most = [k for k in np.argsort(-distance)[:6] if distance[k] > 0]
     return [{"name": _short(names[k]), "value": round(float(distance[k]), 2)} for k in most]
 
@@ -325,7 +343,8 @@ def _strong_attributes(values: Array, names: list[str] | None, number: int) -> l
 def _taken_attributes(session: Session, number: int) -> list[dict[str, Any]]:
     """The same of what the class's code makes of it."""
     model = session.model
-    return _strong_attributes(model.codes_ @ model.semantic_super_prototypes_, session.run.attributes, number)
+    made = model.codes_ @ model.semantic_super_prototypes_
+    return _strong_attributes(made, session.run.attributes, made[number])
 
 
 def _shared_super_prototypes(session: Session, number: int) -> list[dict[str, Any]]:

@@ -94,6 +94,7 @@ async function start() {
   await begin();
   document.title = `${run.facts.name} · superproto`;
   at("name").textContent = run.facts.name;
+  document.body.classList.toggle("no-pictures", !run.facts.pictures);
   at("undo").addEventListener("click", undo);
   at("refit").addEventListener("click", refit);
   at("export").addEventListener("click", exportDialog);

@@ -63,7 +63,7 @@ export async function open(view) {
     const wide = Math.max(1, area.clientWidth - 8);
     const columns = Math.max(2, Math.floor(wide / 150));
     const size = wide / columns;
-    const tall = size + 26;
+    const tall = (run.facts.pictures ? size : size / 2) + 26;
     const lines = Math.ceil(total / columns);
     const real = lines * tall;
     return { columns, size, tall, lines, real, shown: Math.min(real, TALLEST) };

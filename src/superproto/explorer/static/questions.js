@@ -1,6 +1,6 @@
 // One question after the other: the picture, what looks like it, and the answers.
 import { className, get, run, things } from "./api.js";
-import { button, choices, el, failed, key, picture, tile } from "./dom.js";
+import { button, choices, el, failed, figure, key, tile } from "./dom.js";
 import { about, answer } from "./keys.js";
 
 export async function open(view) {
@@ -23,7 +23,7 @@ export async function open(view) {
     if (place > 0 && !asked.cells[place].choices) {
       const found = await get(`/api/rows/${asked.cells[place].row}`).catch(failed);
       if (!found) return;
-      Object.assign(asked.cells[place], { choices: found.choices });
+      Object.assign(asked.cells[place], { choices: found.choices, attributes: found.attributes });
     }
     draw();
   }
@@ -72,7 +72,7 @@ export async function open(view) {
     about({ rows, choices: list, guess, source: asked.kind, after, move, skip: true, all: cluster ? confirmShown : null, whole: cluster ? () => setWhole(!whole) : null });
     view.replaceChildren(el("div", { class: "question", "data-number": asked.number, "data-kind": asked.kind, "data-row": cell.row },
       el("section", { class: whole ? "shown whole" : "shown", "aria-label": "Pictures" },
-        el("figure", { class: "large" }, picture(cell, "large"), el("figcaption", { dir: "auto", text: caption(cell) })),
+        figure(cell, (at === 0 ? asked : cell).attributes || [], caption(cell)),
         el("div", { class: "others" }, asked.cells.slice(1).map((other, place) =>
           tile(other, () => focus(place + 1), { class: place + 1 === at ? "current" : "", bare: asked.kind === "cluster" }))),
         asked.cells.length > 1 ? el("p", { class: "legend-line", text: "The number on a picture is its doubt: the chance that its label is wrong." }) : null),
