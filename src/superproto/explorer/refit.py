@@ -101,7 +101,9 @@ def open_model(path: Path) -> Any:
     """A fitted HPL model that knows its doubt."""
     model = load_model(path)
     if not all(hasattr(model, name) for name in ("doubt_", "class_doubt_", "transduction_", "visual_prototypes_")):
-        raise UserError(f"{path} is a model of {type(model).__name__}, which knows no doubt. Fit one with hpl.")
+        raise UserError(
+            f"{path} is a model of {type(model).__name__}, which does not estimate its doubt. Fit one with hpl."
+        )
     return model
 
 

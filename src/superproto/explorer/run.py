@@ -212,7 +212,9 @@ def _read_run(folder: Path, lock: IO[str]) -> OpenRun:
         database.close()
     X, semantics = map_npy(folder / "features.npy"), np.array(map_npy(folder / "semantics.npy"))
     if len(X) != len(given) or len(semantics) != len(classes):
-        raise UserError(f"{folder} does not hold together: {len(X)} rows of features, {len(given)} samples.")
+        raise UserError(
+            f"{folder} is damaged: {len(X)} rows of features, but {len(given)} samples. Run `superproto label` again."
+        )
     photos = settings.get("photos")
     return OpenRun(
         folder=folder, name=settings["name"], signature=settings["signature"], candidates=settings["candidates"],

@@ -75,7 +75,7 @@ export async function open(view) {
         figure(cell, (at === 0 ? asked : cell).attributes || [], caption(cell)),
         el("div", { class: "others" }, asked.cells.slice(1).map((other, place) =>
           tile(other, () => focus(place + 1), { class: place + 1 === at ? "current" : "", bare: asked.kind === "cluster" }))),
-        asked.cells.length > 1 ? el("p", { class: "legend-line", text: "The number on a picture is its doubt: the chance that its label is wrong." }) : null),
+        asked.cells.length > 1 ? el("p", { class: "legend-line", text: `The number on a ${run.facts.pictures ? "picture" : "sample"} is its doubt: the chance that its label is wrong.` }) : null),
       el("section", { class: "ask" },
         el("p", { class: "stage" }, stage()),
         title(cell, guess),
