@@ -309,9 +309,10 @@ def test_a_run_without_pictures_shows_ids_neighbors_and_attributes(browser, open
 def test_every_view_fits_in_light_and_dark_on_a_phone_and_a_desk(visit, session, tmp_path, theme, width):
     walk = visit(width, 844 if width < 500 else 900, theme)
     folder = Path(KEPT or tmp_path)
-    answer_by_keyboard(walk, session, 6)
-    refit(walk)
     for name, ready in VIEWS.items():
+        if name == "grid":
+            answer_by_keyboard(walk, session, 6)
+            refit(walk)
         walk.page.goto(f"{walk.home}#{name}")
         walk.see(ready)
         prepare(walk, name)

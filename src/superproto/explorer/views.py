@@ -324,7 +324,8 @@ def _why(session: Session, asked: Question) -> str:
         if asked.name_taken:
             return f"{size} You gave this name to other {things}, so these are probably another class."
         wrong = min(wrong_share(session) * asked.expected, asked.size)
-        return f"{size} About {wrong:.0f} of their labels are wrong. One answer names them all at the next refit."
+        renamed = "One answer names them all at the next refit."
+        return f"{size} About {wrong:.0f} of their labels are probably wrong. {renamed}"
     return (
         f"This label is the most doubtful one that is left. It is wrong with a chance of {100 * asked.expected:.0f} %."
     )
