@@ -30,9 +30,9 @@ from superproto.samples.chunks import Array
 
 PICTURES = Size(labeled=2_000, pool=8_000, features=256, seen=40, unseen=10, attributes=32)
 ROWS = Size(labeled=20_000, pool=980_000, features=16, seen=40, unseen=10, attributes=12)
-N_ANSWERS, N_REPEATS, N_REFIT_ANSWERS = 300, 5, 10
+N_ANSWERS, N_REPEATS, N_REFIT_ANSWERS = 300, 3, 10
 # Bounds are ratios where a busy machine would decide otherwise.
-MOST_PAGES, MOST_COMMITS, MOST_FITS, MOST_REFIT, MOST_GRID, MOST_MEMORY = 3, 20, 2, 10.0, 3.0, 1e9
+MOST_PAGES, MOST_COMMITS, MOST_FITS, MOST_GRID, MOST_MEMORY = 3, 20, 1, 3.0, 1e9
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 _SIDE = 64
@@ -95,10 +95,7 @@ def explorer_refit(folder: Path, rates: Rates) -> Entry:
         "sizes": {"labeled": int((y >= 0).sum()), "pool": int((y < 0).sum()), "features": X.shape[1]},
         "seconds": seconds,
         "ratios": {"refit / fit": seconds["refit"] / seconds["fit"]},
-        "kept": {
-            f"refit < {MOST_REFIT:g} s": seconds["refit"] < MOST_REFIT,
-            f"refit / fit <= {MOST_FITS}": seconds["refit"] / seconds["fit"] <= MOST_FITS,
-        },
+        "kept": {f"refit / fit <= {MOST_FITS}": seconds["refit"] / seconds["fit"] <= MOST_FITS},
     }
 
 
