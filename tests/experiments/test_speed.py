@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 import warnings
 from functools import partial, wraps
@@ -20,6 +21,7 @@ from superproto.experiments.speed import (
     bench,
     bench_large,
     description_study,
+    explorer_studies,
     fit_parts,
     picture_studies,
     studies,
@@ -216,3 +218,33 @@ def test_a_study_without_its_pack_says_what_it_needs(tmp_path):
 def test_an_unknown_study_is_a_mistake_of_the_user(capsys):
     assert run_command(["research", "speed", "--only", "nothing"]) == 2
     assert "'nothing' is not a study. Choose from against-others" in capsys.readouterr().err
+
+
+@pytest.mark.extra
+def test_the_page_is_measured_in_a_browser(quick, monkeypatch, tmp_path):
+    for package in ("PIL", "starlette", "uvicorn", "playwright"):
+        pytest.importorskip(package)
+    if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+        pytest.skip("needs Chromium")
+    small = Size(labeled=200, pool=400, features=16, seen=12, unseen=4, attributes=8)
+    for name, value in {"PICTURES": small, "ROWS": small, "N_ANSWERS": 5, "N_REPEATS": 1}.items():
+        monkeypatch.setattr(explorer_studies, name, value)
+    monkeypatch.setattr(explorer_studies, "cub_sized", lambda folder: synthetic(small))
+    asked = ["explorer-page", "explorer-refit"]
+    entries = {entry["study"]: entry for entry in bench(tmp_path, asked)}
+    assert list(entries) == asked
+    assert min(entries["explorer-page"]["ratios"].values()) > 0
+    rows = {"sizes": {"rows": 10**6}, "seconds": {"grid": 1.5}, "bytes": {"server": 5e8}}
+    shown = SPEED_BLOCKS["speed-explorer"]({**entries, "explorer-rows": rows})
+    assert "| grid, 1,000,000 rows | 1.5 s | 500 MB |" in shown
+
+
+def test_what_answers_are_worth_is_shown_with_its_spread():
+    entry = {
+        "sizes": {"draws": 2},
+        "answers": [0, 10],
+        "accuracy": {"sentences": [0.5, 0.9]},
+        "draws": {"sentences": [[0.4, 0.85], [0.6, 0.95]]},
+    }
+    assert "90 % (85 % to 95 %)" in SPEED_BLOCKS["explorer-answers"]({"explorer-answers": entry})
+    assert "Not measured yet" in SPEED_BLOCKS["explorer-answers"]({})

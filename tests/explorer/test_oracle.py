@@ -9,14 +9,14 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 pytest.importorskip("onnxruntime")
 
-from explorer.birds import bird_task
 from explorer.clients import running
 from superproto.evaluation.training import fit_task
+from superproto.experiments.bird_task import bird_task
 from superproto.explorer.run import keep_task_run, open_run
 from superproto.explorer.session import Session
 from superproto.metrics import per_class_accuracy
 
-# One of the two best of five draws; docs/explorer.md has them all.
+# One of the better draws; docs/explorer.md has the mean of five others.
 DRAW = 1
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
 

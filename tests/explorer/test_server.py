@@ -67,6 +67,8 @@ def test_a_question_says_why_and_offers_the_likeliest_classes(page, session):
     assert asked["choices"][0]["class"] == asked["guess"]
     assert len(asked["cells"]) == 9
     assert asked["cells"][0]["row"] == asked["row"]
+    doubt = float(session.found.doubt[asked["row"]])
+    assert asked["choices"][0]["chance"] == pytest.approx(1 - doubt, abs=1e-3), "the chances say what the doubt says"
 
 
 def test_a_blind_question_tells_nothing(page, session):
@@ -86,6 +88,10 @@ def test_the_grid_sorts_and_filters(page, session, task):
     doubts = [cell["doubt"] for cell in found["cells"]]
     assert doubts == sorted(doubts, reverse=True)
     assert found["total"] == (task.y < 0).sum()
+    clusters = session.found.labels[
+        [cell["row"] for cell in page.get("/api/rows?sort=cluster&count=300").json()["cells"]]
+    ]
+    assert (np.diff(clusters) >= 0).all()
     three = page.get("/api/rows?class=3&count=300").json()
     assert {cell["label"] for cell in three["cells"]} == {3}
     assert three["total"] == (session.labels()[task.y < 0] == 3).sum()
@@ -111,6 +117,8 @@ def test_classes_tell_what_they_were_taken_for(page, task):
     cards = page.get("/api/classes").json()
     assert sorted(card["class"] for card in cards) == list(range(10))
     three = next(card for card in cards if card["class"] == 3)
+    wrong = page.get("/api/state").json()["wrong"]
+    assert sum(card["expected"] for card in cards) == pytest.approx(wrong, abs=0.2), "parts of one estimate"
     assert three["found"] > 0
     assert three["surest"]
     details = page.get("/api/classes/3").json()
@@ -257,6 +265,13 @@ def test_the_page_names_no_other_machine():
         assert "https://" not in text, item.name
         assert "innerHTML" not in text, item.name
         assert "eval(" not in text, item.name
+
+
+def test_the_front_end_stays_small():
+    from importlib.resources import files
+
+    texts = [item.read_text(encoding="utf-8") for item in (files("superproto.explorer") / "static").iterdir()]
+    assert sum(text.count("\n") + 1 for text in texts) < 1500
 
 
 # -- pictures ----------------------------------------------------------------------------------------------------------

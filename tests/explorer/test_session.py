@@ -231,3 +231,17 @@ def test_keeping_the_same_run_again_changes_nothing(folder, task):
     before = (folder / "features.npy").stat().st_mtime_ns
     keep_task_run(folder, task)
     assert (folder / "features.npy").stat().st_mtime_ns == before
+
+
+def test_of_two_clusters_with_one_answer_the_larger_gets_the_name():
+    from types import SimpleNamespace
+
+    from superproto.explorer.refit import rename_clusters
+
+    model = SimpleNamespace(
+        visual_prototypes_=np.eye(3), class_bias_=np.arange(3.0), codes_=np.eye(3), visual_super_prototypes_=np.eye(3)
+    )
+    found, answers = np.array([0, 1, 1, 1, 2]), np.array([0, 0, -1, -1, -1])
+    renamed = rename_clusters(model, np.ones(3, dtype=bool), found, answers)
+    np.testing.assert_array_equal(renamed.visual_prototypes_[0], np.eye(3)[1])
+    np.testing.assert_array_equal(renamed.class_bias_, [1.0, 0.0, 2.0])

@@ -43,12 +43,12 @@ def explore_verb(
     folder: Annotated[
         Path | None,
         typer.Option(
-            "--run", metavar="DIR", help="With a pack: the folder for the run.  [PACK without .npz, .explore]"
+            "--run", metavar="DIR", help="With a pack: the folder for the run.  [PACK with .explore for .npz]"
         ),
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option("--model", metavar="MODEL", help="With a pack: what `fit` wrote.  [a new fit of hpl]"),
+        typer.Option("--model", metavar="MODEL", help="With a pack: a model that `fit` wrote.  [a new fit of hpl]"),
     ] = None,
     images: Annotated[
         Path | None, typer.Option("--images", metavar="DIR", help="With a pack: the folder of its pictures.")
@@ -57,9 +57,9 @@ def explore_verb(
 ) -> None:
     """Check the labels of a run on a page in the browser, answer questions, refit.
 
-    The page asks what helps most: first about whole clusters, then about the
-    most doubtful pictures. Each answer is kept at once. Only this machine can
-    open the page, with the address that is printed. Ctrl-C ends it.
+    The page asks the questions that help most: first about whole clusters, then
+    about the most doubtful pictures. Each answer is stored at once. Only this
+    machine can open the page, at the address that is printed. Ctrl-C closes it.
 
     \b
     Example:  superproto label photos --classes classes.csv
@@ -70,7 +70,7 @@ def explore_verb(
     if run.is_file():
         place = _run_of_pack(run, folder, model, images, setting)
     elif folder or model or images:
-        raise UserError(f"--run, --model and --images are for packs, but {run} is a folder. Leave them out.")
+        raise UserError(f"--run, --model and --images are for packs, but {run} is no pack (.npz). Leave them out.")
     serve_page(place, port, browser)
 
 
@@ -93,6 +93,8 @@ def serve_page(place: Path, port: int = 0, browser: bool = True) -> None:
 
     try:
         serve_session(session, port, ready)
+    except KeyboardInterrupt:
+        terminal.note("The page is closed. Every answer is kept.")
     finally:
         session.close()
 
@@ -106,7 +108,7 @@ def export_verb(
         typer.Option("--output", "-o", metavar="FILE", help="The file, or for imagefolder the folder, to write."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="imagefolder: say what would be linked, and stop.")
+        bool, typer.Option("--dry-run", help="imagefolder: only count the links that would be made.")
     ] = False,
     merge: Annotated[
         list[Path] | None,
@@ -116,11 +118,11 @@ def export_verb(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the labels of a run: answers of the page first, the model's else.
+    """Write the labels of a run: your answers, and the model's where you gave none.
 
     imagefolder makes a folder for each class with links to the pictures;
-    --dry-run first says how many. Events of two people are put together by the
-    content of the pictures; the later answer holds.
+    --dry-run only counts them. --merge adds what another person exported as
+    events. Pictures are matched by their content; the later answer holds.
 
     \b
     Example:  superproto export photos -o labels.csv

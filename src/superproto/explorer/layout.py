@@ -5,7 +5,10 @@ The map is kept with the run and is never computed again after a fit: colors cha
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
+from contextlib import suppress
 
 import numpy as np
 
@@ -69,6 +72,7 @@ class Layout:
     def _improve(self) -> None:
         from sklearn.manifold import TSNE
 
+        _yield_to_others()
         components = _projected(self._run.X, min(_COMPONENTS, min(self._run.X.shape)))
         found = TSNE(init=components[:, :2] * (1e-4 / max(float(components[:, 0].std()), 1e-12)), random_state=0)
         points = _scaled(found.fit_transform(components))
@@ -94,6 +98,13 @@ class Layout:
     def _keep(self, points: Array, method: str) -> None:
         with write_whole(self._run.folder / _FILE) as handle:
             np.savez(handle, points=points, method=np.array(method), signature=np.array(self._run.signature))
+
+
+def _yield_to_others() -> None:
+    """Let this thread wait for the page's requests, where the system gives threads a priority of their own."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
 
 
 def _projected(X: Array, n: int) -> Array:

@@ -101,7 +101,9 @@ def open_model(path: Path) -> Any:
     """A fitted HPL model that knows its doubt."""
     model = load_model(path)
     if not all(hasattr(model, name) for name in ("doubt_", "class_doubt_", "transduction_", "visual_prototypes_")):
-        raise UserError(f"{path} is a model of {type(model).__name__}, which knows no doubt. Fit one with hpl.")
+        raise UserError(
+            f"{path} is a model of {type(model).__name__}, which does not estimate its doubt. Fit one with hpl."
+        )
     return model
 
 
@@ -164,7 +166,8 @@ def rename_clusters(model: Any, targets: Array, found: Array, answers: Array) ->
     """The model with its prototypes given to other classes, where answers say that a cluster is another class.
 
     A fit that goes on from a cluster under a wrong name mostly keeps the name. So each cluster first gets the name
-    that most answers in it say; the other clusters share the remaining names by what descriptions expect.
+    that most answers in it say; where two are said to be one class, the larger one gets its name. The other clusters
+    share the remaining names by what descriptions expect.
     """
     rows = np.flatnonzero(targets)
     place = np.full(len(targets), -1)
@@ -175,6 +178,8 @@ def rename_clusters(model: Any, targets: Array, found: Array, answers: Array) ->
         return model
     votes = np.zeros((len(rows), len(rows)))
     np.add.at(votes, (place[found[said]], place[answers[said]]), 1)
+    sizes = np.bincount(found[found >= 0], minlength=len(targets))[rows]
+    votes *= (sizes / np.maximum(votes.sum(axis=1), 1))[:, None]
     prototypes, expected = model.visual_prototypes_[rows], (model.codes_ @ model.visual_super_prototypes_)[rows]
     fit = _unit(prototypes) @ _unit(expected).T
     clusters, names = linear_sum_assignment(votes + _DESCRIPTION_VOTE * fit, maximize=True)

@@ -13,6 +13,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -76,17 +77,17 @@ class OpenRun:
     semantics: Array
     lock: IO[str]
 
-    @property
+    @cached_property
     def asked(self) -> Array:
         """(N,) the samples that had no label when the run began."""
         return np.asarray(self.given < 0)
 
-    @property
+    @cached_property
     def seen(self) -> Array:
         """(C,) the classes that had a labeled sample when the run began."""
         return np.isin(np.arange(len(self.class_names)), self.given)
 
-    @property
+    @cached_property
     def possible(self) -> Array:
         """(C,) the classes that a sample without a label may have, as far as was known when the run began."""
         unseen = ~self.seen
@@ -127,6 +128,8 @@ def keep_task_run(folder: Path, task: Task, photos: Path | None = None) -> bool:
             class_names=[str(name) for name in task.class_names],
             semantics=task.semantics,
             candidates=task.candidates,
+            # Packs have no names of attributes.
+            attributes=[f"attribute {number}" for number in range(1, task.semantics.shape[1] + 1)],
             photos=photos,
         ),
     )
@@ -209,7 +212,9 @@ def _read_run(folder: Path, lock: IO[str]) -> OpenRun:
         database.close()
     X, semantics = map_npy(folder / "features.npy"), np.array(map_npy(folder / "semantics.npy"))
     if len(X) != len(given) or len(semantics) != len(classes):
-        raise UserError(f"{folder} does not hold together: {len(X)} rows of features, {len(given)} samples.")
+        raise UserError(
+            f"{folder} is damaged: {len(X)} rows of features, but {len(given)} samples. Run `superproto label` again."
+        )
     photos = settings.get("photos")
     return OpenRun(
         folder=folder, name=settings["name"], signature=settings["signature"], candidates=settings["candidates"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 from collections.abc import Iterable
 from typing import Any
 
@@ -24,10 +25,12 @@ from superproto.hpl.user_warnings import LOST
 from superproto.samples.chunks import Array
 
 STATES = ("open", "answered", "none", "skipped", "given")
-SORTS = ("doubt", "sure", "class", "row")
+SORTS = ("doubt", "sure", "class", "cluster", "row")
 _MOST_ROWS = 300
 _EXAMPLES = 4
 _LONGEST_TEXT = 300
+_LONGEST_DESCRIPTION = 2000
+_STEEPEST = 20.0
 
 
 def run_facts(session: Session) -> dict[str, Any]:
@@ -39,10 +42,10 @@ def run_facts(session: Session) -> dict[str, Any]:
         "asked": int(run.asked.sum()),
         "pictures": run.photos is not None,
         "classes": [_short(name) for name in run.class_names],
-        "names": run.class_names,
         "seen": run.seen.tolist(),
         "sorts": list(SORTS),
         "states": list(STATES),
+        "parquet": importlib.util.find_spec("pyarrow") is not None,
     }
 
 
@@ -91,6 +94,7 @@ def question(session: Session) -> dict[str, Any] | None:
             "why": _why(session, asked),
             "choices": [{"class": n, "chance": None if blind else round(float(chances[n]), 4)} for n in likely],
             "cells": cells(session, [row, *shown], hide=blind),
+            "attributes": [] if blind else likely_attributes(session, row),
         }
 
 
@@ -147,8 +151,13 @@ def ordered_rows(session: Session, sort: str, label: int | None, kind: str | Non
     rows = np.flatnonzero(keep)
     if sort == "row":
         return rows
-    keys = {"doubt": (-doubt[rows],), "sure": (doubt[rows],), "class": (doubt[rows], labels[rows])}[sort]
-    return rows[np.lexsort(keys)]
+    keys = {
+        "doubt": (-doubt[rows],),
+        "sure": (doubt[rows],),
+        "class": (doubt[rows], labels[rows]),
+        "cluster": (session.found.doubt[rows], session.found.labels[rows]),
+    }
+    return rows[np.lexsort(keys[sort])]
 
 
 def grid(session: Session, start: int, count: int, fresh: bool = True, **chosen: Any) -> dict[str, Any]:
@@ -170,7 +179,16 @@ def sample(session: Session, row: int) -> dict[str, Any]:
         **cells(session, [row])[0],
         "choices": [{"class": n, "chance": round(float(chances[n]), 4)} for n in likely],
         "neighbors": cells(session, session.layout.neighbors(row)),
+        "attributes": likely_attributes(session, row),
     }
+
+
+def likely_attributes(session: Session, row: int) -> list[dict[str, Any]]:
+    """What a sample that cannot be shown probably looks like: the mean description of its classes, by their chances."""
+    run = session.run
+    if run.photos is not None or run.attributes is None:
+        return []
+    return _strong_attributes(run.semantics, run.attributes, session.probabilities(row) @ run.semantics)
 
 
 def some_samples(session: Session, rows: list[int]) -> list[dict[str, Any]]:
@@ -217,7 +235,11 @@ def class_cards(session: Session) -> list[dict[str, Any]]:
         pool = np.flatnonzero(run.asked & (labels >= 0))
         pool = pool[np.lexsort((found.doubt[pool], labels[pool]))]
         starts = np.searchsorted(labels[pool], np.arange(len(run.class_names) + 1))
-        cards = [_card(session, number, pool[starts[number] : starts[number + 1]]) for number in range(len(starts) - 1)]
+        share = wrong_share(session)
+        cards = [
+            _card(session, number, pool[starts[number] : starts[number + 1]], share)
+            for number in range(len(starts) - 1)
+        ]
     return sorted(cards, key=lambda card: (not card["lost"], -card["expected"], card["class"]))
 
 
@@ -227,27 +249,34 @@ def class_details(session: Session, number: int) -> dict[str, Any]:
         raise UserError(f"There is no class {number}.")
     return {
         "class": number,
-        "description": session.run.descriptions[number][:2000],
-        "attributes": _strong_attributes(session.run.semantics, session.run.attributes, number),
+        "description": session.run.descriptions[number][:_LONGEST_DESCRIPTION],
+        "attributes": _strong_attributes(session.run.semantics, session.run.attributes, session.run.semantics[number]),
         "taken": _taken_attributes(session, number),
         "shared": _shared_super_prototypes(session, number),
         "confused": _confused(session, number),
     }
 
 
-def _card(session: Session, number: int, rows: Array) -> dict[str, Any]:
+def wrong_share(session: Session) -> float:
+    """What the model's doubt is to be multiplied by, as answers tell: so that all parts sum to the estimate."""
+    waiting = session.run.asked & (session.answers == NO_ANSWER)
+    return session.estimate().wrong / max(float(session.found.doubt[waiting].sum()), 1e-12)
+
+
+def _card(session: Session, number: int, rows: Array, share: float) -> dict[str, Any]:
     run, found = session.run, session.found
     own = rows[session.answers[rows] == NO_ANSWER]
     doubt = found.doubt[own]
     surest, least = rows[:_EXAMPLES].tolist(), own[::-1][:_EXAMPLES].tolist()
     return {
         "class": number,
+        "description": run.descriptions[number][:_LONGEST_TEXT],
         "seen": bool(run.seen[number]),
         "given": int((run.given == number).sum()),
         "found": len(rows),
         "answered": int((session.answers == number).sum()),
         "doubt": round(float(doubt.mean()), 4) if len(doubt) else None,
-        "expected": round(float(doubt.sum()), 2),
+        "expected": round(min(share * float(doubt.sum()), len(doubt)), 2),
         "lost": bool(found.class_doubt[number] > LOST and run.possible[number] and not run.seen[number]),
         "missing": bool(found.missing[number]),
         "surest": cells(session, surest),
@@ -257,7 +286,7 @@ def _card(session: Session, number: int, rows: Array) -> dict[str, Any]:
 
 def _likeliest(session: Session, row: int) -> tuple[list[int], Array]:
     """The classes that a sample most probably has, at most nine, its present label first; all chances."""
-    chances = session.probabilities(row)
+    chances = _calibrated(session, row, session.probabilities(row))
     order = np.argsort(-chances, kind="stable")
     likely = [int(number) for number in order if chances[number] > 0][:SHOWN]
     now = int(session.labels([row])[0])
@@ -266,35 +295,57 @@ def _likeliest(session: Session, row: int) -> tuple[list[int], Array]:
     return likely, chances
 
 
+def _calibrated(session: Session, row: int, chances: Array) -> Array:
+    """The model's chances of one sample at the temperature at which its label is wrong as often as its doubt says."""
+    label = int(session.found.labels[row])
+    if label != int(chances.argmax()) or session.answers[row] != NO_ANSWER or not session.run.asked[row]:
+        return chances
+    goal, powers = 1 - float(session.found.doubt[row]), chances
+    low, high = 0.0, _STEEPEST
+    for _ in range(30):
+        power = (low + high) / 2
+        powers = np.where(chances > 0, (chances / chances[label]) ** power, 0.0)
+        low, high = (low, power) if 1 / powers.sum() > goal else (power, high)
+    return np.asarray(powers / powers.sum())
+
+
 def _why(session: Session, asked: Question) -> str:
     things = "pictures" if session.run.photos is not None else "samples"
     if asked.kind == BLIND:
-        return f"Every {BLIND_EVERY}th question is blind: it measures how often labels that look sure are wrong."
+        found = session.estimate()
+        so_far = f" So far {found.blind_wrong} of {found.blind} were wrong." if found.blind else ""
+        return (
+            f"Every {BLIND_EVERY}th question is blind: it measures how often labels that look sure are wrong.{so_far}"
+        )
     if asked.kind == CLUSTER:
         size = (
             f"{asked.size} {things} look like these." if asked.size > 1 else f"No other {things[:-1]} looks like this."
         )
         if asked.name_taken:
-            return f"{size} You gave this name to others, so these are probably something else."
-        return (
-            f"{size} About {asked.expected:.0f} of their labels are wrong. One answer names them all at the next refit."
-        )
-    return f"The least sure of the labels that are left: wrong with a chance of {100 * asked.expected:.0f} %."
+            return f"{size} You gave this name to other {things}, so these are probably another class."
+        wrong = min(wrong_share(session) * asked.expected, asked.size)
+        renamed = "One answer names them all at the next refit."
+        return f"{size} About {wrong:.0f} of their labels are probably wrong. {renamed}"
+    return (
+        f"This label is the most doubtful one that is left. It is wrong with a chance of {100 * asked.expected:.0f} %."
+    )
 
 
-def _strong_attributes(values: Array, names: list[str] | None, number: int) -> list[dict[str, Any]]:
-    """The attributes by which a class differs most from the others."""
+def _strong_attributes(values: Array, names: list[str] | None, own: Array) -> list[dict[str, Any]]:
+    """The attributes of a description that are most above those of all classes, in standard deviations."""
     if names is None or len(names) != values.shape[1]:
         return []
     spread = np.maximum(values.std(axis=0), 1e-12)
-    distance = (values[number] - values.mean(axis=0)) / spread
-    return [{"name": _short(names[k]), "value": round(float(distance[k]), 2)} for k in np.argsort(-distance)[:6]]
+    distance = (own - values.mean(axis=0)) / spread
+    most = [k for k in np.argsort(-distance)[:6] if distance[k] > 0]
+    return [{"name": _short(names[k]), "value": round(float(distance[k]), 2)} for k in most]
 
 
 def _taken_attributes(session: Session, number: int) -> list[dict[str, Any]]:
     """The same of what the class's code makes of it."""
     model = session.model
-    return _strong_attributes(model.codes_ @ model.semantic_super_prototypes_, session.run.attributes, number)
+    made = model.codes_ @ model.semantic_super_prototypes_
+    return _strong_attributes(made, session.run.attributes, made[number])
 
 
 def _shared_super_prototypes(session: Session, number: int) -> list[dict[str, Any]]:

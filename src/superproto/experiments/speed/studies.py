@@ -17,8 +17,10 @@ import numpy as np
 
 from superproto.errors import UserError
 from superproto.experiments.records import Entry
+from superproto.experiments.speed.answer_studies import explorer_answers
 from superproto.experiments.speed.data import CUB, IMAGENET, Size, cub_sized, synthetic, write_features
 from superproto.experiments.speed.description_study import picture_descriptions
+from superproto.experiments.speed.explorer_studies import explorer_page, explorer_refit, explorer_rows
 from superproto.experiments.speed.fit_parts import Ledger, LedgerRows, fit_in_parts
 from superproto.experiments.speed.machine import Rates, fitted_exponent, peak_memory, time_together
 from superproto.experiments.speed.picture_studies import many_pictures, picture_rate
@@ -283,4 +285,8 @@ STUDIES: dict[str, Callable[[Path, Rates], Entry]] = {
     "picture-rate": picture_rate,
     "many-pictures": many_pictures,
     "picture-descriptions": picture_descriptions,
+    "explorer-page": explorer_page,
+    "explorer-refit": explorer_refit,
+    "explorer-rows": explorer_rows,
+    "explorer-answers": explorer_answers,
 }

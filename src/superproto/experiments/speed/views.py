@@ -150,6 +150,55 @@ def descriptions_block(entries: Entries) -> str:
     )
 
 
+def explorer_block(entries: Entries) -> str:
+    """The page: how soon it shows, what an answer and a refit take, and a million rows."""
+    page, refit, rows = (entries.get(f"explorer-{name}") for name in ("page", "refit", "rows"))
+    if page is None or refit is None or rows is None:
+        return NOT_YET
+    seconds, ratios = page["seconds"], page["ratios"]
+    table: list[list[Content]] = [
+        [
+            f"first question, {page['sizes']['pictures']:,} pictures",
+            _seconds(seconds["first question"]),
+            f"{_times(ratios['first question / bare page'])} a bare page",
+        ],
+        ["grid of the same", _seconds(seconds["grid"]), f"{_times(ratios['grid / bare page'])} a bare page"],
+        [
+            "an answer on the disk (95 % of them)",
+            _milliseconds(seconds["an answer (95 %)"]),
+            f"{_times(ratios['an answer / a bare commit'])} a bare commit",
+        ],
+        [
+            f"a refit of {_sizes(refit)}",
+            _seconds(refit["seconds"]["refit"]),
+            f"{_times(refit['ratios']['refit / fit'])} a fit",
+        ],
+        [
+            f"grid, {rows['sizes']['rows']:,} rows",
+            _seconds(rows["seconds"]["grid"]),
+            f"{rows['bytes']['server'] / 1e6:.0f} MB",
+        ],
+    ]
+    said = f"In Chromium, with nothing in its cache; {_machine(page)}."
+    return f"{said}\n\n{Table(['', 'time', 'against'], table).to_markdown()}"
+
+
+def answers_block(entries: Entries) -> str:
+    """What answers are worth: accuracy after each refit, mean of the draws, and the least and greatest of them."""
+    entry = entries.get("explorer-answers")
+    if entry is None:
+        return NOT_YET
+    rows: list[list[Content]] = []
+    for words, means in entry["accuracy"].items():
+        spread = [[draw[step] for draw in entry["draws"][words]] for step in range(len(means))]
+        rows.append(
+            [_DESCRIBED[words], *(f"{_share(m)} ({_share(min(s))} to {_share(max(s))})" for m, s in zip(means, spread))]
+        )
+    head: list[Content] = ["descriptions", *(f"{count} answers" for count in entry["answers"])]
+    said = f"Mean of {entry['sizes']['draws']} draws of the classes; in brackets the least and the greatest."
+    return f"{said}\n\n{Table(head, rows).to_markdown()}"
+
+
 def bounds_block(entries: Entries) -> str:
     """Write the table of every bound that a study checks, and whether it was kept."""
     rows = [
@@ -197,8 +246,11 @@ SPEED_BLOCKS: dict[str, Callable[[Entries], str]] = {
     "speed-large": large_block,
     "speed-pictures": pictures_block,
     "pictures-descriptions": descriptions_block,
+    "speed-explorer": explorer_block,
+    "explorer-answers": answers_block,
     "speed-bounds": bounds_block,
 }
+_DESCRIBED = {"sentences": "sentences of the strongest attributes", "names": "names alone"}
 _BROKEN_DOWN = {"breakdown": "CUB's size", "large": "ImageNet's size"}
 _PLURALS = {"labeled": "labeled", "pool": "pool samples", "seen": "seen classes", "unseen": "unseen classes"}
 
@@ -218,6 +270,14 @@ def _machine(entry: Entry) -> str:
 
 def _seconds(value: float) -> str:
     return f"{value:.0f} s" if value >= 99.5 else f"{value:.2g} s" if value >= 0.01 else "0 s"
+
+
+def _milliseconds(value: float) -> str:
+    return f"{1000 * value:.0f} ms"
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.0f} %"
 
 
 def _times(value: float) -> str:

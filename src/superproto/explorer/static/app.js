@@ -20,7 +20,7 @@ async function show() {
   opened = null;
   about(null);
   at("dialog").close();
-  for (const link of document.querySelectorAll("nav a")) link.toggleAttribute("aria-current", link.hash === `#${name}`);
+  for (const link of document.querySelectorAll("nav a")) link.setAttribute("aria-current", link.hash === `#${name}` ? "page" : "false");
   at("view").replaceChildren(el("p", { class: "empty", text: "…" }));
   try {
     const view = await VIEWS[name].open(at("view"));
@@ -34,7 +34,7 @@ async function show() {
 function showState(state) {
   const wrong = Math.round(state.wrong);
   const said = state.refit.running ? `Refit: step ${state.refit.step} of ${state.refit.of || "…"}`
-    : `About ${wrong.toLocaleString("en")} of ${state.of.toLocaleString("en")} labels are probably wrong`;
+    : `About ${wrong.toLocaleString("en")} of ${state.of.toLocaleString("en")} labels are probably still wrong`;
   const checked = state.blind ? `${state.blind_wrong} of ${state.blind} blind checks of sure labels were wrong` : "No blind check yet";
   Object.assign(at("status"), { textContent: said, title: `${checked}. Model ${state.fit}, ${state.questions} questions answered.` });
   at("status").classList.toggle("running", state.refit.running);
@@ -44,6 +44,7 @@ function showState(state) {
 }
 
 async function refit() {
+  if (!run.state.pending) return note("There are no new answers to refit with.");
   try {
     const found = await post("/api/refit");
     if (!found.started) note("A refit is under way.");
@@ -66,13 +67,13 @@ function watch(before) {
     clearInterval(timer);
     if (run.state.refit.error) return note(run.state.refit.error, "error");
     if (run.state.fit !== before) {
-      note("Refit done. d shows what changed.");
+      note("The refit is done. Press d to see what changed.");
       opened?.changed();
     }
   }, 400);
 }
 
-const FORMATS = [["csv", "CSV table"], ["parquet", "Parquet table"], ["label-studio", "Label Studio JSON"], ["fiftyone", "FiftyOne JSON"], ["events", "Events: all answers, to merge with another person's"]];
+const FORMATS = [["csv", "CSV: id, label, doubt, who said it"], ["parquet", "Parquet: the same"], ["label-studio", "Label Studio JSON"], ["fiftyone", "FiftyOne JSON"], ["events", "Events: every answer, to merge with another person's"]];
 
 function exportDialog() {
   const result = el("p", { class: "why", role: "status" });
@@ -82,8 +83,10 @@ function exportDialog() {
     result.textContent = dry ? `${things(found.links)} of ${found.classes} classes would be linked into ${found.folder}, in the folder of the run.` : `Linked ${things(found.links)} into ${found.folder}, in the folder of the run.`;
     if (dry) result.append(" ", button("Make the links", () => link(false)));
   };
-  dialog("Export", el("ul", { class: "exports" }, FORMATS.map(([name, text]) => el("li", {}, el("a", { href: `/api/export/${name}`, download: "", text })))),
-    run.facts.pictures ? el("p", { class: "row" }, button("Folders of links, one for each class (dry run)", () => link(true))) : null, result);
+  const format = ([name, text]) => el("li", {}, name === "parquet" && !run.facts.parquet ? "Parquet needs a package: pip install 'superproto[frames]'"
+    : el("a", { href: `/api/export/${name}`, download: "", text }));
+  dialog("Export", el("ul", { class: "exports" }, FORMATS.map(format)),
+    run.facts.pictures ? el("p", { class: "row" }, button("Folders of links, one for each class: count first", () => link(true))) : null, result);
 }
 
 async function start() {
@@ -91,6 +94,7 @@ async function start() {
   await begin();
   document.title = `${run.facts.name} · superproto`;
   at("name").textContent = run.facts.name;
+  document.body.classList.toggle("no-pictures", !run.facts.pictures);
   at("undo").addEventListener("click", undo);
   at("refit").addEventListener("click", refit);
   at("export").addEventListener("click", exportDialog);

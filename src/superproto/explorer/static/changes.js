@@ -14,16 +14,16 @@ export async function open(view) {
 
   function page(found) {
     return el("div", { class: "changes" },
-      el("h1", { text: `${things(found.changed)} changed` }),
-      el("p", { class: "why", text: `Refit ${run.state.fit} learned from ${found.answers} new answers. Of ${run.state.of.toLocaleString("en")} labels without an answer about ${Math.round(run.state.wrong).toLocaleString("en")} are probably wrong now.` }),
+      el("h1", { text: `${things(found.changed)} got another label` }),
+      el("p", { class: "why", text: `Refit ${run.state.fit} used ${found.answers} new ${found.answers === 1 ? "answer" : "answers"}. Of the ${run.state.of.toLocaleString("en")} labels without an answer about ${Math.round(run.state.wrong).toLocaleString("en")} are probably still wrong.` }),
       run.state.refit.notes?.map((line) => el("p", { class: "hint", dir: "auto", text: line })),
       el("p", { class: "row" }, button("Take this refit back", takeBack)),
-      found.groups.map(group));
+      el("div", { class: "groups" }, found.groups.map(group)));
   }
 
   function group(one) {
-    const because = one.answered ? `${one.answered === 1 ? "You gave one answer" : `You gave ${one.answered} answers`} with this name.`
-      : "No answer names it: the answers about other classes moved the border.";
+    const because = one.answered ? `${one.answered === 1 ? "You gave one answer" : `You gave ${one.answered} answers`} with the new name.`
+      : "You gave no answer with the new name. Answers about other classes led to it.";
     return el("section", { class: "group" },
       el("h2", {}, el("span", { dir: "auto", text: className(one.old) }), " → ", el("span", { dir: "auto", text: className(one.new) }),
         el("small", { text: ` ${things(one.count)}, mean doubt ${percent(one.doubt[0])} → ${percent(one.doubt[1])}` })),

@@ -27,6 +27,12 @@ export function picture(cell, size) {
   return image;
 }
 
+// One sample at full size; without a picture: what it probably has.
+export function figure(cell, attributes, caption = cell.id) {
+  return run.facts.pictures ? el("figure", { class: "large" }, picture(cell, "large"), el("figcaption", { dir: "auto", text: caption }))
+    : el("figure", { class: "large" }, picture(cell, "large"), attributes.length ? el("p", { class: "why", text: `Probably has: ${attributes.map((one) => one.name).join(", ")}` }) : null);
+}
+
 const MARKS = { answered: "✓", none: "∅", skipped: "→", given: "★" };
 
 export function tile(cell, onclick, options = {}) {

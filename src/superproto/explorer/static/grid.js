@@ -9,7 +9,8 @@ const PAGE = 120;
 const TALLEST = 8e6;
 export const chosen = { sort: "doubt", class: "", state: "", doubt: "" };
 const DOUBTS = { "": "any doubt", "0-0.1": "sure: up to 10 %", "0.1-0.5": "10 to 50 %", "0.5-1": "above 50 %" };
-const SORTS = { doubt: "most doubtful first", sure: "surest first", class: "by class", row: "in the order of the files" };
+const STATES = { open: "no answer yet", answered: "answered", none: "none of these", skipped: "skipped", given: "labeled from the start" };
+const SORTS = { doubt: "most doubtful first", sure: "surest first", class: "by class", cluster: "by cluster of the last fit", row: "in the order of the files" };
 
 export async function open(view) {
   let total = 0;
@@ -20,7 +21,8 @@ export async function open(view) {
   const space = el("div", { class: "space" });
   const count = el("span", { class: "count", "aria-live": "polite" });
   const side = el("div", { class: "side" });
-  area.append(space);
+  const none = el("p", { class: "empty", hidden: true, text: "Nothing matches. Choose other filters above." });
+  area.append(space, none);
   view.replaceChildren(el("div", { class: "grid" }, filters(), el("div", { class: "with-side" }, area, side)));
 
   function filters() {
@@ -29,7 +31,7 @@ export async function open(view) {
     return el("p", { class: "filters" },
       pick("sort", Object.entries(SORTS), "Sort"),
       pick("class", [["", "every class"], ...run.facts.classes.map((name, number) => [number, name])], "Class"),
-      pick("state", [["", "every state"], ...run.facts.states.map((name) => [name, name])], "State"),
+      pick("state", [["", "every state"], ...run.facts.states.map((name) => [name, STATES[name]])], "State"),
       pick("doubt", Object.entries(DOUBTS), "Doubt"), count);
   }
 
@@ -52,6 +54,7 @@ export async function open(view) {
     side.replaceChildren();
     about({ rows: [], move });
     count.textContent = things(total);
+    none.hidden = total > 0;
     area.scrollTop = 0;
     draw();
   }
@@ -60,7 +63,7 @@ export async function open(view) {
     const wide = Math.max(1, area.clientWidth - 8);
     const columns = Math.max(2, Math.floor(wide / 150));
     const size = wide / columns;
-    const tall = size + 26;
+    const tall = (run.facts.pictures ? size : size / 2) + 26;
     const lines = Math.ceil(total / columns);
     const real = lines * tall;
     return { columns, size, tall, lines, real, shown: Math.min(real, TALLEST) };

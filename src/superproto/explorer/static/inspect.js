@@ -1,6 +1,6 @@
 // One sample in a panel: large, with its likeliest classes and the most similar samples.
 import { className, get, percent } from "./api.js";
-import { button, choices, el, failed, picture, tiles } from "./dom.js";
+import { button, choices, el, failed, figure, tiles } from "./dom.js";
 import { about, answer } from "./keys.js";
 
 export async function sheet(row, source, done, close, more = {}) {
@@ -11,7 +11,7 @@ export async function sheet(row, source, done, close, more = {}) {
   const state = { open: `doubt ${percent(found.doubt)}`, answered: "your answer", none: "your answer", skipped: "skipped", given: "given label" }[found.state];
   return el("aside", { class: "sheet", "aria-label": "Picture" },
     el("p", { class: "row end" }, button("×", close, { class: "plain", "aria-label": "Close" })),
-    el("figure", { class: "large" }, picture(found, "large"), el("figcaption", { dir: "auto", text: found.id })),
+    figure(found, found.attributes),
     el("h2", {}, el("span", { dir: "auto", text: className(guess) }), el("small", { text: ` ${state}` })),
     guess >= 0 && found.state === "open" ? el("p", { class: "row" }, button("Yes", () => answer("class", guess), { class: "primary", key: "Enter" })) : null,
     choices(found.choices, guess, answer, {}),

@@ -2,7 +2,7 @@
 import { post, run } from "./api.js";
 import { dialog, el, failed, key, note } from "./dom.js";
 
-// The view's present subject: {rows, choices, guess, source, after, all, skip, move, open}.
+// The view's present subject: {rows, choices, guess, source, after, all, whole, skip, move, open, lasso}.
 let subject = null;
 let busy = false;
 
@@ -42,15 +42,17 @@ export async function undo() {
 
 export function searchClass(chosen) {
   const names = run.facts.classes;
-  const input = el("input", { type: "text", "aria-label": "Name of a class", autocomplete: "off", placeholder: "Type a part of the name", spellcheck: "false" });
-  const list = el("ul", { class: "found", role: "listbox", "aria-label": "Classes" });
+  const input = el("input", { type: "text", role: "combobox", "aria-label": "Name of a class", "aria-expanded": "true", "aria-controls": "found", "aria-autocomplete": "list",
+    autocomplete: "off", placeholder: "Type a part of the name", spellcheck: "false", dir: "auto" });
+  const list = el("ul", { id: "found", class: "found", role: "listbox", "aria-label": "Classes" });
   let matches = [];
   let at = 0;
   const box = dialog("Which class is it?", input, list);
   const pick = (number) => { box.close(); chosen(number); };
   const show = () => {
-    list.replaceChildren(...matches.map((number, place) => el("li", { role: "option", "aria-selected": String(place === at), onclick: () => pick(number) },
-      el("span", { dir: "auto", text: names[number] }))));
+    list.replaceChildren(...matches.map((number, place) => el("li", { id: `found-${place}`, role: "option", "aria-selected": String(place === at), onclick: () => pick(number) },
+      el("span", { dir: "auto", text: names[number] }))), ...(matches.length ? [] : [el("li", { role: "presentation", text: "No class has this in its name." })]));
+    input.setAttribute("aria-activedescendant", matches.length ? `found-${at}` : "");
     list.children[at]?.scrollIntoView({ block: "nearest" });
   };
   const search = () => {
@@ -76,7 +78,7 @@ export function searchClass(chosen) {
 }
 
 const HELP = [
-  ["Enter", "yes, the proposed class"], ["Shift Enter", "yes, for all that are shown"], ["1 – 9", "one of the likeliest classes"],
+  ["Enter", "yes, the proposed class"], ["Shift Enter", "yes, for all pictures of the cluster that are shown"], ["a", "the next answer is about all of them"], ["1 – 9", "one of the likeliest classes"],
   ["/", "any class, by typing a part of its name"], ["0", "none of these classes"], ["s", "skip: do not ask again"], ["← ↑ → ↓", "move to another picture"],
   ["u", "undo, all the way back"], ["r", "refit with the answers"], ["e", "export"], ["q g m c d", "questions, grid, map, classes, changes"],
   ["l", "map: lasso"], ["?", "this list"],
@@ -107,7 +109,7 @@ function handle(event, tools) {
     return choice ? (answer("class", choice.class), true) : false;
   }
   if (name in VIEWS) return (location.hash = VIEWS[name], true);
-  const calls = { 0: () => answer("none"), s: () => answer("skip"), "/": () => answer("search"), u: undo, "?": help, l: () => subject?.lasso?.(), ...tools };
+  const calls = { 0: () => answer("none"), s: () => answer("skip"), "/": () => answer("search"), u: undo, "?": help, l: () => subject?.lasso?.(), a: () => subject?.whole?.(), ...tools };
   return name in calls ? (calls[name](), true) : false;
 }
 

@@ -1,11 +1,11 @@
 // A map of all samples: pan, zoom, click, lasso. What was circled is shown first, and only what is shown can be answered.
 import { className, getBytes, post, run, things } from "./api.js";
-import { button, doubtStep, el, failed, note, tiles } from "./dom.js";
+import { button, doubtStep, el, failed, note, tile } from "./dom.js";
 import { about, answer } from "./keys.js";
 import { inspect } from "./inspect.js";
 import { painter } from "./points.js";
 
-const SHOWN = 48;
+const SHOWN = 25;
 const RAMP = [[38, 118, 96], [88, 150, 84], [196, 168, 60], [217, 120, 50], [192, 52, 48]];
 const dark = () => matchMedia("(prefers-color-scheme: dark)").matches;
 
@@ -33,6 +33,8 @@ export async function open(view) {
   let path = null;
   let labels, doubt, states;
   let picked = [];
+  // Circled ones that the next answer is not about.
+  const leftOut = new Set();
 
   async function load() {
     const bytes = await getBytes("/api/map/colors");
@@ -149,36 +151,48 @@ export async function open(view) {
     const given = run.facts.states.indexOf("given");
     picked = [];
     for (let i = 0; i < number; i++) if (states[i] !== given && inside(places[2 * i], places[2 * i + 1], border)) picked.push(i);
+    leftOut.clear();
     picked.sort((a, b) => doubt[b] - doubt[a]);
-    if (!picked.length) note("Nothing was circled.");
+    if (!picked.length) note("No point was circled.");
     setLasso(false);
     paint();
     showPicked();
   }
 
   async function showPicked() {
-    const rows = picked.slice(0, SHOWN);
+    const rows = picked.slice(0, SHOWN).filter((row) => !leftOut.has(row));
     about({ rows: [], lasso: () => setLasso(!lasso) });
-    if (!rows.length) return side.replaceChildren();
-    const cells = await post("/api/samples", { rows }).catch(failed);
+    if (!picked.length) return side.replaceChildren();
+    const cells = await post("/api/samples", { rows: picked.slice(0, SHOWN) }).catch(failed);
     if (!cells) return;
     const counts = new Map();
-    for (const cell of cells) counts.set(cell.label, (counts.get(cell.label) || 0) + 1);
-    const common = [...counts].filter(([label]) => label >= 0).sort((a, b) => b[1] - a[1]).slice(0, 9);
+    for (const cell of cells.filter((one) => !leftOut.has(one.row))) counts.set(cell.label, (counts.get(cell.label) || 0) + 1);
+    const common = [...counts].filter(([label]) => label >= 0).sort((a, b) => b[1] - a[1]).slice(0, 5);
     const list = common.map(([label]) => ({ class: label, chance: null }));
     about({ rows, choices: list, guess: null, source: "map", lasso: () => setLasso(!lasso), after: async (found) => {
       note(`${things(found.answered)} answered. u takes it back.`);
       picked = picked.slice(SHOWN);
+      leftOut.clear();
       await load();
       showPicked();
     } });
-    side.replaceChildren(el("aside", { class: "sheet", "aria-label": "Circled samples" },
+    side.replaceChildren(el("aside", { class: "sheet", "aria-label": "Circled pictures" },
       el("p", { class: "row end" }, button("×", () => { picked = []; paint(); showPicked(); }, { class: "plain", "aria-label": "Close" })),
       el("h2", { text: `${things(picked.length)} circled` }),
-      el("p", { class: "why", text: picked.length > rows.length ? `The ${rows.length} shown here get the answer; the others come next.` : "All of these get the answer:" }),
-      el("p", { class: "row bulk" }, list.map((choice, place) => button(`${className(choice.class)}`, () => answer("class", choice.class), { key: String(place + 1) })),
+      el("p", { class: "why", text: `The answer is about the ${rows.length} that are marked. Click one to leave it out.${picked.length > SHOWN ? " The others come next." : ""}` }),
+      el("p", { class: "row bulk" }, common.map(([label, count], place) => button(`${className(label)} (${count})`, () => answer("class", label), { key: String(place + 1), dir: "auto", title: `${things(count)} of these have this label now` })),
         button("Another class", () => answer("search"), { key: "/" }), button("None of these", () => answer("none"), { key: "0" })),
-      el("div", { class: "others" }, tiles(cells, (cell) => inspect(cell.row, "map", load)))));
+      el("div", { class: "others picked" }, cells.map((cell) => {
+        const node = tile(cell, () => leaveOut(cell.row), { bare: true, class: leftOut.has(cell.row) ? "out" : "current" });
+        node.setAttribute("aria-pressed", String(!leftOut.has(cell.row)));
+        return node;
+      }))));
+  }
+
+  async function leaveOut(row) {
+    if (!leftOut.delete(row)) leftOut.add(row);
+    await showPicked();
+    side.querySelector(`[data-row="${row}"]`)?.focus();
   }
 
   const resized = new ResizeObserver(draw);

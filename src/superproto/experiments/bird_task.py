@@ -1,10 +1,11 @@
-"""A task of birds: 30 seen and 15 unseen classes of CUB, described by sentences that are made of the attributes."""
+"""MAKE a task of birds: 30 seen and 15 unseen classes of CUB, described by sentences or by names."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from superproto.datasets.task import Task
+from superproto.files import PathLike
 
 _COLORS = [
     "blue",
@@ -60,7 +61,7 @@ _SHAPE = [
     "perching bird",
 ]
 # The 28 groups of CUB's 312 attributes, in their order, each with the words of a sentence.
-GROUPS: list[tuple[str, list[str]]] = [
+ATTRIBUTE_GROUPS: list[tuple[str, list[str]]] = [
     ("a {} bill", _BILL), ("{} wings", _COLORS), ("{} upperparts", _COLORS), ("{} underparts", _COLORS),
     ("a {} breast", _PATTERNS), ("a {} back", _COLORS), ("a {} tail", _TAIL), ("a {} upper tail", _COLORS),
     ("a {} head", _HEAD), ("a {} breast", _COLORS), ("a {} throat", _COLORS), ("{} eyes", _EYES),
@@ -75,10 +76,10 @@ WRITTEN = (18, 19, 23, 0, 25, 26, 1, 9, 16, 8)
 
 def sentence(attributes: np.ndarray) -> str:
     """The strongest value of the groups that a person would write about."""
-    starts = np.cumsum([0, *(len(values) for _, values in GROUPS)])
+    starts = np.cumsum([0, *(len(values) for _, values in ATTRIBUTE_GROUPS)])
     parts = []
     for number in WRITTEN:
-        pattern, values = GROUPS[number]
+        pattern, values = ATTRIBUTE_GROUPS[number]
         own = attributes[starts[number] : starts[number + 1]]
         parts.append(pattern.format(values[int(own.argmax())]))
     return "a bird of " + ", ".join(parts)
@@ -88,7 +89,7 @@ def plain_name(name: str) -> str:
     return name.partition(".")[2].replace("_", " ")
 
 
-def bird_task(path, seed: int = 0, words: str = "sentences", n_seen: int = 30, n_unseen: int = 15) -> Task:
+def bird_task(path: PathLike, seed: int = 0, words: str = "sentences", n_seen: int = 30, n_unseen: int = 15) -> Task:
     """25 pictures of each seen class, all pictures of the unseen ones; MiniLM of sentences or of names."""
     from superproto.pictures.sentences import embed_sentences
 
