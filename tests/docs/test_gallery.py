@@ -259,7 +259,8 @@ def test_mkdocs_builds_the_gallery(tmp_path, monkeypatch):
         HOOK.cached_results(path, tmp_path / ".cache" / "gallery")
     (tmp_path / "mkdocs.yml").write_text(
         f"site_name: x\nstrict: true\nhooks: [{HOOKS / 'gallery_build.py'}]\ndocs_dir: {DOCS}\n"
-        "exclude_docs: |\n  hooks/\n  /*.md\n  development/\n  guide/\n  api/\n  methods/\n  benchmarks/\nnav: [Gallery: gallery/index.md]\n"
+        "exclude_docs: |\n  hooks/\n  /*.md\n  development/\n  guide/\n  api/\n  methods/\n  benchmarks/\n"
+        "nav: [Gallery: gallery/index.md]\n"
     )
     build(load_config(str(tmp_path / "mkdocs.yml")))
     page = (tmp_path / "site" / "gallery" / "index.html").read_text(encoding="utf-8")
