@@ -8,7 +8,6 @@ import pytest
 from superproto import HPL
 from superproto.datasets import make_task
 from superproto.hpl import estimator
-from superproto.hpl.objective import sphere
 from superproto.metrics import per_class_accuracy
 
 
@@ -41,26 +40,26 @@ def test_the_prior_is_let_go_once_and_only_when_few_labels_change():
     assert [sweep.state.continuation.prior_strength for sweep in sweeps] == [1.0] * first + [model.hold_] * (
         len(settled) - first
     )
-    assert sphere.LOOSE <= model.hold_ < 1
+    constants = HPL.constants
+    assert constants.relaxed <= model.hold_ < 1
     share = sweeps[first].labels_changed / task.asked.sum()
-    assert share <= sphere.SETTLED
-    assert all(sweep.labels_changed / task.asked.sum() > sphere.SETTLED for sweep in sweeps[1:first])
+    assert share <= constants.settled
+    assert all(sweep.labels_changed / task.asked.sum() > constants.settled for sweep in sweeps[1:first])
     assert (np.diff(model.objective_) <= 1e-10 * np.abs(model.objective_[:-1])).all()
 
 
 @pytest.mark.filterwarnings("ignore:.*received no sample")
-def test_large_classes_keep_their_samples(monkeypatch):
+def test_large_classes_keep_their_samples():
     hard = {"n_seen": 30, "n_unseen": 10, "n_features": 60, "samples_per_class": 80, "separation": 0.4}
     made = [make_task(n_attributes=20, attribute_noise=0.3, random_state=seed, **hard) for seed in range(4)]
     tasks = [task.with_pool("shifted-prior", imbalance=5, seed=seed) for seed, task in enumerate(made)]
 
-    def accuracies():
-        found = [sweeps_of(task)[1].transduction_[task.asked] for task in tasks]
+    def accuracies(**constants):
+        model = HPL.with_constants(**constants)()
+        found = [model.fit(task.X, task.y, semantics=task.semantics).transduction_[task.asked] for task in tasks]
         return np.mean([per_class_accuracy(task.truth[task.asked], labels) for task, labels in zip(tasks, found)])
 
-    let_go = accuracies()
-    monkeypatch.setattr(sphere, "SETTLED", -1.0)
-    assert let_go > accuracies()
+    assert accuracies() > accuracies(settled=-1.0)
 
 
 @pytest.mark.filterwarnings("ignore:.*received no sample")

@@ -207,7 +207,8 @@ def test_a_cluster_of_two_classes_is_cut_and_the_halves_of_another_joined(compos
     stuck = refit(parts.objective, parts.start._replace(P=P))
     search = ClusterSearch(
         parts.objective, parts.data.pool, parts.data.candidates, parts.seen.predicted[parts.data.candidates],
-        parts.fresh, parts.weights.expected, ClusterMatcher.of(parts.data, parts.seen), refit, Constants(),
+        parts.fresh, parts.weights.expected, ClusterMatcher.of(parts.data, parts.seen, 3.0), refit,
+        Constants(),
     )  # fmt: skip
     assert per_class_accuracy(truth, search.improve(stuck).state.labels) > 0.95
     assert per_class_accuracy(truth, stuck.state.labels) < 0.9

@@ -7,6 +7,7 @@ import numpy as np
 from superproto.datasets.task import Task
 from superproto.files import PathLike
 
+PACK = "cub_efficientnet_lite0.npz"
 _COLORS = [
     "blue",
     "brown",

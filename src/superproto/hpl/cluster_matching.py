@@ -24,8 +24,6 @@ from superproto.hpl.objective.state import Objective, State
 from superproto.hpl.seen_classes import SeenClasses, inverse_kernel
 from superproto.samples.chunks import Array
 
-# Weight of the cluster that a class's few labels lie in, beside descriptions: they hardly count then.
-LABEL_COUNTS = 10.0
 # A swap that gains less than this share of the cost is rounding.
 SMALLEST_GAIN = 1e-9
 
@@ -36,7 +34,7 @@ class ClusterMatcher:
 
     ``known`` (m, d) are prototypes of seen classes, ``predicted`` (n, d) of the candidates, ``labeled`` (n, d) means of
     the candidates' few labeled samples, 0 where they have none. ``relations_of_known`` (m, m) and ``relations`` are
-    inverse kernels of the descriptions.
+    inverse kernels of the descriptions; ``label_weight`` is that of the labeled samples.
     """
 
     known: Array
@@ -45,9 +43,10 @@ class ClusterMatcher:
     relations_of_known: Array
     relations: Array
     compactness: float
+    label_weight: float
 
     @classmethod
-    def of(cls, data: FitData, seen: SeenClasses) -> ClusterMatcher:
+    def of(cls, data: FitData, seen: SeenClasses, label_weight: float) -> ClusterMatcher:
         """For all candidates."""
         classes, A = data.candidates, data.descriptions
         return cls(
@@ -57,6 +56,7 @@ class ClusterMatcher:
             relations_of_known=inverse_kernel(seen.descriptions, seen.ridge),
             relations=inverse_kernel(np.concatenate([seen.descriptions, A[classes]]), seen.ridge),
             compactness=seen.compactness,
+            label_weight=label_weight,
         )
 
     def match(self, sums: Array, changed: list[int]) -> Array:
@@ -67,7 +67,7 @@ class ClusterMatcher:
         for order in permutations(changed):
             starts.append(np.arange(len(found)))
             starts[-1][changed] = order
-        told = -LABEL_COUNTS * (self.labeled @ found.T) / self.compactness
+        told = -self.label_weight * (self.labeled @ found.T) / self.compactness
         return best_matching(self.relations, W, told, starts)
 
 

@@ -49,6 +49,7 @@ def compose(given: Given, data: FitData, temperature: float, weights: Weights, p
         pseudo_count=params.constants.share_pseudo_count,
         relaxes=params.estimates_prior and weights.relaxation > 0 and not data.generalized,
         own=weights.own, most_own=weights.most_own, sizes=weights.sizes,
+        settled=params.constants.settled, relaxed=params.constants.relaxed, confirmed=params.constants.confirmed,
     )  # fmt: skip
     return Objective(encoding, OneWayAlignment(given, share=0.5))
 

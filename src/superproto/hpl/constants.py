@@ -22,6 +22,10 @@ class Constants:
     ``uneven_weight``: how many times its reliability a description weighs where class sizes are free.
     ``label_weight``: weight of a label of a class with few labels.
     ``few_labels``: a candidate with at most so many labels is still placed by the unlabeled samples.
+    ``most_opened``: how many such candidates there may be for each class that teaches what descriptions mean.
+    ``settled``: the prior is relaxed once an outer iteration changes at most this share of the labels.
+    ``relaxed``: how strong the prior is after that, at least.
+    ``confirmed``: agreement of class sizes with the prior, below which it is relaxed as far as that.
     ``share_pseudo_count``: pseudo-count of the shares of seen and unseen classes in the generalized setting.
     ``even_odds``: how many times as probable even class sizes are as uneven ones, before a pool is seen.
     ``even_agreement``: without labels, the ratio of vote scales at which class sizes are still taken to be even.
@@ -42,6 +46,10 @@ class Constants:
     uneven_weight: float = _number(5.0, "reliabilities of a description")
     label_weight: float = _number(3.0, "unlabeled samples")
     few_labels: float = _number(10, "labels")
+    most_opened: float = _number(2.0, "classes per seen class")
+    settled: float = _number(0.03, "share of the labels")
+    relaxed: float = _number(0.3, "share of the prior's strength")
+    confirmed: float = _number(0.97, "agreement of class sizes with the prior")
     share_pseudo_count: float = _number(20.0, "samples")
     even_odds: float = _number(4.0, "prior odds")
     even_agreement: float = _number(0.7, "ratio of inverse temperatures")

@@ -25,22 +25,20 @@ from superproto.hpl.constants import Constants
 from superproto.hpl.fit_data import FitData
 from superproto.hpl.forecast import LeftOutFits, left_out_fits
 from superproto.hpl.objective.state import Objective, State
-from superproto.hpl.parameters import Parameters, check_parameters, is_unit, with_few_labels_as_unseen
+from superproto.hpl.parameters import check_parameters, is_unit, with_few_labels_as_unseen
 from superproto.hpl.pool_diagnosis import measure_evenness
 from superproto.hpl.refinement import refine
 from superproto.hpl.seen_classes import SeenClasses
 from superproto.hpl.solver import Iteration, Outcome, Schedule, best_start, in_users_order, minimize, progress_callback
 from superproto.hpl.start import first_states, possible_starts
-from superproto.hpl.texts import TEXT_ROWS, TextFit, fit_texts
+from superproto.hpl.texts import TextFit, fit_pool
 from superproto.hpl.uncertainty import Uncertainty, choose_informative, measure_uncertainty, trust_in_labels
 from superproto.hpl.user_warnings import warn_user
 from superproto.hpl.weights import choose_weights
 from superproto.samples.centering import GAP_ROWS, match_own_descriptions
 from superproto.samples.chunks import Array, ArrayRows, gather, rows_at, rows_of
-from superproto.samples.kernels import unit_rows
 from superproto.samples.progress import print_line, with_progress
 from superproto.samples.threads import threads_for
-from superproto.samples.timing import span
 from superproto.samples.whitened import WhitenedSamples, evenly_spread_rows, fold
 from superproto.samples.whitening import Metric
 
@@ -240,7 +238,7 @@ class HPL(ZeroShotEstimator):
         task, in_one_space = self._task(X, in_class_order(problem, order))
         params = check_parameters(self, task, init, order)
         checkpoint = Checkpoint(self.checkpoint, signature(self, params.init))
-        texts = self._fit_texts(X, task, params) if in_one_space else None
+        texts = fit_pool(X, task, self.constants) if in_one_space and params.soft and self.whiten else None
         self.metric_ = self._metric_with_texts(X, task, texts, in_one_space)
         data = FitData.of(X, task, self.metric_, params.unit, self.constants.label_weight, in_one_space)
         seen = SeenClasses.of(data, params.unit, params.temperature, self.constants, texts)
@@ -269,22 +267,8 @@ class HPL(ZeroShotEstimator):
         self._store_classes(problem)
         return with_progress(X) if self.verbose else X, problem
 
-    def _fit_texts(self, X: Any, task: Problem, params: Parameters) -> TextFit | None:
-        """What texts of the feature space and unlabeled samples tell; None where nothing is unlabeled."""
-        asked = np.flatnonzero(task.asked)
-        if not len(asked) or not params.soft or not self.whiten:
-            return None
-        rows = unit_rows(rows_at(X, asked[evenly_spread_rows(len(asked), TEXT_ROWS)]).astype(np.float64))
-        with span("whiten"):
-            levels = np.unique(task.seen[task.allowed], return_inverse=True)[1]
-            texts = unit_rows(task.semantics[task.allowed])
-            return fit_texts(rows, texts, levels, self.constants, with_stability=not task.seen.any())
-
     def _metric_with_texts(self, X: Any, task: Problem, texts: TextFit | None, in_one_space: bool) -> Metric:
-        """What the fit with texts found where no class is seen; the features as they are where nothing is unlabeled.
-
-        Without unlabeled samples there are no clusters, and texts are compared with features in their own space.
-        """
+        """That of the texts where no class is seen; none without unlabeled samples: then there are no clusters."""
         if in_one_space and not task.asked.any() and is_unit(self):
             return Metric()
         return self._metric(X, task) if texts is None or task.seen.any() else texts.metric
@@ -292,7 +276,7 @@ class HPL(ZeroShotEstimator):
     def _task(self, X: Any, problem: Problem) -> tuple[Problem, bool]:
         """The problem with hardly labeled classes counted as unseen; whether descriptions live in the feature space."""
         in_one_space = self._in_one_space(X, problem)
-        return with_few_labels_as_unseen(problem, in_one_space, is_unit(self), self.constants.few_labels), in_one_space
+        return with_few_labels_as_unseen(problem, in_one_space, is_unit(self), self.constants), in_one_space
 
     def _refit(self, objective: Objective, state: State) -> Outcome:
         """A further fit, of which a callback is not told: not all of them are kept."""

@@ -15,8 +15,6 @@ from superproto.hpl.class_order import prior_in_class_order
 from superproto.hpl.constants import Constants
 from superproto.samples.chunks import Array
 
-# For each class that stays seen (decision 16 in docs/development/decisions).
-MOST_OPENED = 2
 _OPTIONS = {
     "variant": ("hpl", "hpl1"),
     "init": ("means", "kmeans", "affinity"),
@@ -89,7 +87,7 @@ def is_unit(model: Any) -> bool:
     return bool(model.prototypes == "unit" and model.variant == "hpl")
 
 
-def with_few_labels_as_unseen(problem: Problem, in_one_space: bool, unit: bool, few_labels: float) -> Problem:
+def with_few_labels_as_unseen(problem: Problem, in_one_space: bool, unit: bool, constants: Constants) -> Problem:
     """The problem with hardly labeled candidates counted as unseen: their few labels help, the pool still places them.
 
     With more than ``few_labels`` labels a class is as good as seen: its prototype is theirs. Seen classes teach what
@@ -99,9 +97,9 @@ def with_few_labels_as_unseen(problem: Problem, in_one_space: bool, unit: bool, 
     counts = np.bincount(problem.labels[~problem.asked], minlength=problem.n_classes)
     if not unit or not problem.described or not problem.seen.any():
         return problem
-    opened = problem.seen & problem.allowed & (counts <= few_labels)
+    opened = problem.seen & problem.allowed & (counts <= constants.few_labels)
     seen = problem.seen & ~opened
-    taught = MOST_OPENED * seen.sum() >= opened.sum() if seen.any() else in_one_space
+    taught = constants.most_opened * seen.sum() >= opened.sum() if seen.any() else in_one_space
     return replace(problem, seen=seen) if taught else problem
 
 

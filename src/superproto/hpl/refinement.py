@@ -72,7 +72,8 @@ def refine(
     if score_weight(encoding.given) > 0 and params.discriminative == 0 and data.n_classes <= MOST_CLASSES:
         search = ClusterSearch(
             objective, data.pool, data.candidates, seen.predicted[data.candidates], fresh, weights.expected,
-            matcher=ClusterMatcher.of(data, seen), refit=refit, constants=params.constants,
+            matcher=ClusterMatcher.of(data, seen, params.constants.label_weight), refit=refit,
+            constants=params.constants,
             contradicted=partial(contradicted_labels, data, objective),
         )  # fmt: skip
         outcome = search.improve(outcome)

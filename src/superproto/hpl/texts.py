@@ -19,15 +19,17 @@ The labels that fits of two halves of the samples agree on measure how stable th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import softmax
 
 from superproto.estimator.calibration import likeliest_sharpness
+from superproto.estimator.validation import Problem
 from superproto.hpl.constants import Constants
-from superproto.samples.chunks import Array
+from superproto.samples.chunks import Array, rows_at
 from superproto.samples.kernels import unit_rows
+from superproto.samples.timing import span
 from superproto.samples.whitened import evenly_spread_rows
 from superproto.samples.whitening import Metric, whitening_matrix
 
@@ -144,6 +146,18 @@ class _Found(NamedTuple):
         U = unit_rows(self.metric.forward(X - self.metric.mean))
         logits = self.sharpness * (U @ self.prototypes.T) + self.scale * (X @ clusters.texts.T)
         return _balanced(logits, relaxation, clusters.levels).argmax(axis=1)
+
+
+def fit_pool(X: Any, problem: Problem, constants: Constants) -> TextFit | None:
+    """What texts of the feature space tell together with the unlabeled rows of X; None where nothing is unlabeled."""
+    asked = np.flatnonzero(problem.asked)
+    if not len(asked):
+        return None
+    rows = unit_rows(rows_at(X, asked[evenly_spread_rows(len(asked), TEXT_ROWS)]).astype(np.float64))
+    levels = np.unique(problem.seen[problem.allowed], return_inverse=True)[1]
+    texts = unit_rows(problem.semantics[problem.allowed])
+    with span("whiten"):
+        return fit_texts(rows, texts, levels, constants, with_stability=not problem.seen.any())
 
 
 def fit_texts(X: Array, texts: Array, levels: Array, constants: Constants, with_stability: bool) -> TextFit:

@@ -9,11 +9,10 @@ from statistics import mean
 
 from superproto.datasets.task import Task
 from superproto.errors import UserError
-from superproto.experiments.bird_task import bird_task
+from superproto.experiments.bird_task import PACK, bird_task
 from superproto.experiments.records import Entry
 from superproto.experiments.speed.machine import Rates
 
-PACK = "cub_efficientnet_lite0.npz"
 # The questions and the refit were chosen on other draws of the classes.
 DRAWS = (20, 21, 22, 23, 24)
 N_ANSWERS, REFIT_EVERY = 30, 10

@@ -12,13 +12,13 @@ from time import perf_counter
 import numpy as np
 
 from superproto.errors import UserError
+from superproto.experiments.bird_task import PACK
 from superproto.experiments.records import Entry
 from superproto.experiments.speed.machine import Rates
 from superproto.hpl.estimator import HPL
 from superproto.metrics import per_class_accuracy
 from superproto.samples.chunks import Array
 
-PACK = "cub_efficientnet_lite0.npz"
 N_SEEN, N_UNSEEN, N_EXAMPLES, N_FEW = 30, 15, 25, 30
 N_DRAWS = 5
 ALL, FEW, NAMES = "all attributes", f"{N_FEW} of the attributes", "names alone"

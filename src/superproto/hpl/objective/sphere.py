@@ -21,10 +21,6 @@ from superproto.hpl.objective.least_squares import quadratic_form
 from superproto.hpl.objective.state import Alignment, Given, Spectrum, State
 from superproto.samples.chunks import Array
 
-# Once an outer iteration changes at most a share SETTLED of the labels, the prior is LOOSE times as strong if class
-# sizes agree with it less than CONFIRMED[0], and as strong as before at CONFIRMED[1] (decision 19).
-SETTLED, LOOSE, CONFIRMED = 0.03, 0.3, (0.97, 1.0)
-
 
 @dataclass(frozen=True)
 class SphereEncoding:
@@ -33,8 +29,11 @@ class SphereEncoding:
     ``temperature`` T and ``relaxation`` f shape the assignment; ``estimates_prior``: the class prior is found too, with
     one share for each level; ``levels`` (n,) is that of each candidate. ``own``: how much of the self-influence of a
     sample is subtracted, 0 to 1, and ``most_own`` the most that is; ``influence_falls``: less and less, as classes
-    grow. ``relaxes``: the prior is relaxed once classes have found their samples. ``weights`` (n,) share a class's
-    prior among its prototypes; None: each class has one. ``sizes`` counts once the prior was relaxed.
+    grow. ``weights`` (n,) share a class's prior among its prototypes; None: each class has one.
+
+    ``relaxes``: the prior is relaxed once classes have found their samples, that is, once an outer iteration changes at
+    most a share ``settled`` of the labels. Its strength is then ``relaxed`` if class sizes agree with it less than
+    ``confirmed``, and 1 if they agree wholly. From then on the terms of free ``sizes`` count.
     """
 
     given: Given
@@ -50,6 +49,9 @@ class SphereEncoding:
     max_passes: int = 60
     weights: Array | None = None
     sizes: FreeSizes = EVEN_SIZES
+    settled: float = 0.0
+    relaxed: float = 1.0
+    confirmed: float = 0.0
 
     @property
     def stretch(self) -> float:
@@ -160,7 +162,7 @@ class SphereEncoding:
         here on free sizes count, which cost nothing at first.
         """
         given, continuation = self.given, state.continuation
-        if given.pool is None or continuation.settled or changed > SETTLED * given.pool.n:
+        if given.pool is None or continuation.settled or changed > self.settled * given.pool.n:
             return state
         if not self.relaxes and self.sizes.weight == 0:
             return state
@@ -174,9 +176,9 @@ class SphereEncoding:
         assert given.pool is not None
         P, own = self.scored(state, columns), state.continuation.self_influence[columns]
         free = given.pool.assign(P, given.bias[columns], self.temperature, own, with_sums=False).masses
-        low, high = CONFIRMED
-        confirmed = np.clip((agreement(free / free.sum(), state.prior) - low) / (high - low), 0.0, 1.0)
-        return float(LOOSE + (1 - LOOSE) * confirmed)
+        agreed = agreement(free / free.sum(), state.prior)
+        borne_out = max(0.0, (agreed - self.confirmed) / (1 - self.confirmed))
+        return float(self.relaxed + (1 - self.relaxed) * borne_out)
 
     def with_given(self, given: Given) -> SphereEncoding:
         """The same with other fixed quantities."""
