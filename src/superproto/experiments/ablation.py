@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,12 +18,23 @@ from superproto.evaluation.bootstrap import Difference, bootstrap_correctness, d
 from superproto.evaluation.evaluate import HEADLINES
 from superproto.experiments.plans import SETTINGS, WHOLE, ModelPart, PartsPlan, read_parts_plan
 from superproto.experiments.records import Record
+from superproto.experiments.robustness import CONDITIONS
 from superproto.experiments.runner import Run, run_methods
 from superproto.files import PathLike
 from superproto.hpl.constants import Constants, numbers
 
-FOLD_SEED = 1
+FOLD_SEED, DRAW_SEED = 1, 0
 TEXT_PACKS = ("text/dtd_clip_vitb32.npz", "text/pets_clip_vitb32.npz")
+
+
+# How a perturbed pool differs from that of the data set; what `superproto research robustness` calls these conditions.
+PERTURBED = (
+    "classes in the pool: half",
+    "largest to smallest class: 5:1",
+    "largest to smallest class: 20:1",
+    "samples in the pool: 100",
+)
+FEW_SEEN = 7
 
 
 class Finding(NamedTuple):
@@ -43,17 +55,22 @@ def measure_parts(
     folds: int = 0,
     plan: PartsPlan | None = None,
     settings: Sequence[str] = SETTINGS,
+    perturbed: bool = False,
 ) -> list[Record]:
     """Run what is not recorded in `path`, on the data sets in the folder. Return the records.
 
     With ``folds``, score that many sets of held-out seen classes instead of the test classes. Parts may be chosen by
-    these scores. The default of ``plan`` is the plan in ``parts.toml``.
+    these scores. The default of ``plan`` is the plan in ``parts.toml``. With ``perturbed``, the pools are few, uneven
+    and small, and few classes are seen, in the setting zsl.
     """
     plan = plan or read_parts_plan()
     there = [Path(folder) / name for name in plan.data if (Path(folder) / name).exists()]
     if not there:
         raise UserError(f"{folder} has none of {', '.join(plan.data)}. Give the folder of the packs with --data.")
-    runs = (run_of(part, task) for task in _tasks(there, folds, settings) for part in (WHOLE, *plan.parts))
+    tasks = _tasks(there, folds, ["zsl"] if perturbed else settings)
+    if perturbed:
+        tasks = (changed for task in tasks for changed in perturbed_tasks(task))
+    runs = (run_of(part, task) for task in tasks for part in (WHOLE, *plan.parts))
     return run_methods(runs, path, on_record=on_record, keep_right=True)
 
 
@@ -83,6 +100,17 @@ def _tasks(files: Iterable[Path], folds: int, settings: Sequence[str] = SETTINGS
         for setting in settings:
             task = load(file, setting=setting)
             yield from task.folds(folds, seed=FOLD_SEED) if folds else [task]
+
+
+def perturbed_tasks(task: Task) -> Iterator[Task]:
+    """Yield one draw of each perturbed pool, and the task with few seen classes; the name of each says which it is."""
+    conditions = {condition.key: condition for condition in CONDITIONS}
+    for key in PERTURBED:
+        rng = np.random.default_rng([DRAW_SEED, list(conditions).index(key)])
+        yield replace(conditions[key].perturb(task, rng), name=f"{task.name}, {key}")
+    chosen = np.random.default_rng(DRAW_SEED).permutation(task.seen_classes)[:FEW_SEEN]
+    few = task.restricted(np.concatenate([chosen, task.unseen_classes]))
+    yield replace(few, name=f"{task.name}, seen classes: {len(chosen)}")
 
 
 def findings(records: Iterable[Record], plan: PartsPlan | None = None) -> list[Finding]:
@@ -130,10 +158,18 @@ def table_of(found: Sequence[Finding]) -> tuple[list[str], list[list[str]]]:
 
 def held_out_table(found: Sequence[Finding]) -> tuple[list[str], list[list[str]]]:
     """Return the table for folds: mean difference over the folds of a data set, and in how many the part helped."""
+    return _table_of_means(found, lambda f: f"{f.task.rsplit(', fold', 1)[0]}, {'H' if f.setting == 'gzsl' else 'zsl'}")
+
+
+def perturbed_table(found: Sequence[Finding]) -> tuple[list[str], list[list[str]]]:
+    """Return the table for perturbed pools: mean difference over data sets and folds, and in how many the part helped."""
+    return _table_of_means(found, lambda finding: finding.task.rpartition(", ")[2])
+
+
+def _table_of_means(found: Sequence[Finding], column_of: Callable[[Finding], str]) -> tuple[list[str], list[list[str]]]:
     cells: dict[tuple[str, str], list[Finding]] = {}
     for finding in found:
-        data = finding.task.rsplit(", fold", 1)[0]
-        cells.setdefault((finding.part, f"{data}, {'H' if finding.setting == 'gzsl' else 'zsl'}"), []).append(finding)
+        cells.setdefault((finding.part, column_of(finding)), []).append(finding)
     columns = list(dict.fromkeys(column for _, column in cells))
     parts = dict.fromkeys(part for part, _ in cells)
     return ["off", *columns], [[part, *(_over_folds(cells.get((part, c), [])) for c in columns)] for part in parts]

@@ -38,6 +38,9 @@ def ablation_verb(
     constants: Annotated[
         bool, typer.Option("--constants", help="Instead, halve and double each constant of the model.")
     ] = False,
+    perturbed: Annotated[
+        bool, typer.Option("--perturbed", help="Score on few, uneven and small pools, and with few seen classes.")
+    ] = False,
 ) -> None:
     """Measure what each part of HPL() contributes: switch it off and score the same samples again.
 
@@ -47,18 +50,23 @@ def ablation_verb(
     \b
     Example:  superproto research ablation --data packs -o parts.jsonl
               superproto research ablation --data packs --held-out 3 -o folds.jsonl
+              superproto research ablation --data packs --held-out 2 --perturbed -o perturbed.jsonl
               superproto research ablation --data packs --held-out 2 --constants -o constants.jsonl
     """
-    from superproto.experiments.ablation import findings, held_out_table, measure_parts, plan_of_constants, table_of
+    from superproto.experiments import ablation
 
     check_output(output)
-    plan = plan_of_constants() if constants else None
-    found = findings(measure_parts(data, output, _progress(), folds=held_out or 0, plan=plan), plan)
-    if held_out:
+    plan = ablation.plan_of_constants() if constants else None
+    records = ablation.measure_parts(data, output, _progress(), folds=held_out or 0, plan=plan, perturbed=perturbed)
+    found = ablation.findings(records, plan)
+    if perturbed:
+        title = "Points against the whole model, mean over data (cases in which the part helped)"
+        terminal.show_table(*ablation.perturbed_table(found), title=title)
+    elif held_out:
         title = "Points against the whole model, mean over folds (folds in which the part helped)"
-        terminal.show_table(*held_out_table(found), title=title)
+        terminal.show_table(*ablation.held_out_table(found), title=title)
     else:
-        terminal.show_table(*table_of(found), title="Points against the whole model, 95 % intervals")
+        terminal.show_table(*ablation.table_of(found), title="Points against the whole model, 95 % intervals")
 
 
 @research_app.command("robustness")
