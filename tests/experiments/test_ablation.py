@@ -93,6 +93,19 @@ def test_held_out_classes_are_seen_ones(tmp_path, monkeypatch):
     assert len({record.task for record in records}) == 2
 
 
+def test_perturbed_pools_are_few_uneven_small_and_of_few_seen_classes(tmp_path, monkeypatch):
+    task = make_task(n_seen=12, n_unseen=4, samples_per_class=60, random_state=0)
+    found = {changed.name.rpartition(", ")[2]: changed for changed in ablation.perturbed_tasks(task)}
+    assert len(found["samples in the pool: 100"].truth[found["samples in the pool: 100"].asked]) == 100
+    few = found["classes in the pool: half"]
+    assert len(np.unique(few.truth[few.asked])) == 2
+    assert len(found[f"seen classes: {ablation.FEW_SEEN}"].seen_classes) == ablation.FEW_SEEN
+    assert len(found) == len(ablation.PERTURBED) + 1
+    whole = Finding("(nothing off)", "a, fold 1 of 2, half", "zsl", 0.5, None)
+    off = [Finding("prior", f"{x}, fold 1 of 2, half", "zsl", 0.0, Difference(-0.1, 0, 0, 0.0)) for x in "ab"]
+    assert ablation.perturbed_table([whole, *off])[1][1] == ["prior", "-10.0 (2 of 2)"]
+
+
 def test_a_part_is_found_again_by_its_constants(task, tmp_path):
     part = ModelPart("refinement", "No refinement.", constants={"refine": False})
     plan = PartsPlan(data=(), parts=(part,))
@@ -103,7 +116,7 @@ def test_a_part_is_found_again_by_its_constants(task, tmp_path):
 
 def test_every_recorded_part_is_one_of_the_plan():
     known = {ablation._asked(part) for part in (WHOLE, *read_parts_plan().parts)}
-    for name in ("parts.jsonl", "parts_held_out.jsonl"):
+    for name in ("parts.jsonl", "parts_held_out.jsonl", "parts_perturbed.jsonl"):
         assert {ablation._frozen(r.params, r.constants) for r in read_records(benchmarks_folder() / name)} == known
 
 

@@ -162,7 +162,7 @@ def held_out_table(found: Sequence[Finding]) -> tuple[list[str], list[list[str]]
 
 
 def perturbed_table(found: Sequence[Finding]) -> tuple[list[str], list[list[str]]]:
-    """Return the table for perturbed pools: mean difference over data sets and folds, and in how many the part helped."""
+    """Return the table for perturbed pools: mean difference over data sets and folds, and how often the part helped."""
     return _table_of_means(found, lambda finding: finding.task.rpartition(", ")[2])
 
 

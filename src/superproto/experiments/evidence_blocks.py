@@ -6,7 +6,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from superproto.experiments.ablation import Finding, findings, held_out_table, plan_of_constants, table_of
+from superproto.experiments.ablation import (
+    Finding,
+    findings,
+    held_out_table,
+    perturbed_table,
+    plan_of_constants,
+    table_of,
+)
 from superproto.experiments.plans import read_parts_plan
 from superproto.experiments.records import Record
 from superproto.hpl.constants import Constants, numbers
@@ -26,11 +33,15 @@ def slug_of(part: str) -> str:
 
 
 def evidence_blocks(
-    parts: Sequence[Record], held_out: Sequence[Record], constants: Sequence[Record], texts: Sequence[Record]
+    parts: Sequence[Record],
+    held_out: Sequence[Record],
+    perturbed: Sequence[Record],
+    constants: Sequence[Record],
+    texts: Sequence[Record],
 ) -> dict[str, Callable[[], str]]:
     """What makes the block of each part, of each hand-set number, of all numbers, and of the text data sets."""
     makers: dict[str, Callable[[], str]] = {
-        f"part-{slug_of(part.name)}": partial(part_block, part.name, parts, held_out)
+        f"part-{slug_of(part.name)}": partial(part_block, part.name, parts, held_out, perturbed)
         for part in read_parts_plan().parts
     }
     makers |= {f"constant-{name.replace('_', '-')}": partial(constants_block, constants, [name]) for name in numbers()}
@@ -39,11 +50,14 @@ def evidence_blocks(
     return makers
 
 
-def part_block(name: str, parts: Sequence[Record], held_out: Sequence[Record]) -> str:
+def part_block(name: str, parts: Sequence[Record], held_out: Sequence[Record], perturbed: Sequence[Record]) -> str:
     """One part off: points on test classes with the 95 % interval, and the mean over folds of held-out classes."""
     tables = {
         "test classes": table_of(_of_part(findings(parts), name)),
         "held-out seen classes (folds in which the part helped)": held_out_table(_of_part(findings(held_out), name)),
+        "perturbed held-out seen classes (cases in which it helped)": perturbed_table(
+            _of_part(findings(perturbed), name)
+        ),
     }
     rows = [
         [column, where, cell]

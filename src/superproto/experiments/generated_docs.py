@@ -19,7 +19,7 @@ import numpy as np
 
 from superproto.baselines.registry import DEEP
 from superproto.errors import UserError
-from superproto.experiments.ablation import findings, held_out_table, table_of
+from superproto.experiments.ablation import findings, held_out_table, perturbed_table, table_of
 from superproto.experiments.evidence_blocks import evidence_blocks
 from superproto.experiments.leaderboard.views import LEADERBOARD_BLOCKS, LeaderboardRecords
 from superproto.experiments.paper.published import published_rows
@@ -55,6 +55,7 @@ class RecordedResults:
     speed: Mapping[str, Entry] = field(default_factory=dict)
     parts: Sequence[Record] = ()
     held_out: Sequence[Record] = ()
+    perturbed: Sequence[Record] = ()
     robustness: Sequence[Mapping[str, Any]] = ()
     constants: Sequence[Record] = ()
     texts: Sequence[Record] = ()
@@ -67,6 +68,7 @@ def read_results(
     *,
     parts: Path,
     held_out: Path,
+    perturbed: Path,
     robustness: Path,
     constants: Path,
     texts: Path,
@@ -74,8 +76,8 @@ def read_results(
     """Read the results in these files. A missing file counts as empty.
 
     The files have records of the paper, the leaderboard, the speed studies, the ablation (``parts``), the ablation on
-    held-out seen classes (``held_out``), the robustness study, the hand-set numbers at other values (``constants``),
-    and the data sets with text vectors (``texts``).
+    held-out seen classes (``held_out``) and with ``perturbed`` pools, the robustness study, the hand-set numbers at
+    other values (``constants``), and the data sets with text vectors (``texts``).
     """
 
     def runs(path: Path) -> list[Record]:
@@ -87,6 +89,7 @@ def read_results(
         speed=last_entries(speed),
         parts=runs(parts),
         held_out=runs(held_out),
+        perturbed=runs(perturbed),
         robustness=read_findings(robustness),
         constants=runs(constants),
         texts=runs(texts),
@@ -192,6 +195,14 @@ def held_out_block(results: RecordedResults) -> str:
     return Table(*held_out_table(found)).to_markdown()
 
 
+def perturbed_block(results: RecordedResults) -> str:
+    """Write the ablation table for perturbed pools of held-out seen classes, as means over data sets and folds."""
+    found = findings(results.perturbed)
+    if not found:
+        return "Not measured yet: `superproto research ablation --data DIR --held-out 2 --perturbed`."
+    return Table(*perturbed_table(found)).to_markdown()
+
+
 def robustness_block(results: RecordedResults) -> str:
     """Write the mean accuracy over the draws of every condition, and list those in which the start is better."""
     found = results.robustness
@@ -228,7 +239,9 @@ def _mean_and_spread(values: Sequence[float]) -> str:
 
 BLOCKS: dict[str, Block] = {"results": results_block, "ablation": ablation_block, "digits": digits_block}
 BLOCKS |= {f"paper-table-{number}": _paper_table(number) for number in (2, 3, 4, 5, 6)}
-STUDY_BLOCKS = {"parts": parts_block, "held-out": held_out_block, "robustness": robustness_block}
+STUDY_BLOCKS = {
+    "parts": parts_block, "held-out": held_out_block, "perturbed": perturbed_block, "robustness": robustness_block,
+}  # fmt: skip
 
 
 def render_readme(text: str, results: RecordedResults) -> str:
@@ -255,7 +268,7 @@ def _makers(results: RecordedResults) -> dict[str, Callable[[], str]]:
     makers |= {name: partial(make, results.speed) for name, make in SPEED_BLOCKS.items()}
     makers |= {name: partial(make, leaderboard) for name, make in LEADERBOARD_BLOCKS.items()}
     makers |= {name: partial(make, results) for name, make in STUDY_BLOCKS.items()}
-    makers |= evidence_blocks(results.parts, results.held_out, results.constants, results.texts)
+    makers |= evidence_blocks(results.parts, results.held_out, results.perturbed, results.constants, results.texts)
     return makers
 
 

@@ -88,6 +88,7 @@ def _read_sources(records: Path, leaderboard: Path, speed: Path) -> RecordedResu
         speed,
         parts=records.with_name("parts.jsonl"),
         held_out=records.with_name("parts_held_out.jsonl"),
+        perturbed=records.with_name("parts_perturbed.jsonl"),
         robustness=records.with_name("robustness.jsonl"),
         constants=records.with_name("constants.jsonl"),
         texts=records.with_name("texts.jsonl"),
