@@ -39,6 +39,7 @@ def test_every_part_says_what_it_switches():
         "own_vote",
         "code_ridge",
         "diagnose",
+        "free_sizes",
         "refine",
     }
     prior = next(part for part in parts if part.params == {"prior": "uniform"})
