@@ -28,7 +28,9 @@ meaning = families + 0.8 * rng.normal(size=(12, n_features))
 gap = 4 * rng.normal(size=n_features) / np.sqrt(n_features)
 texts = meaning + 0.9 * rng.normal(size=meaning.shape)
 truth = np.repeat(np.arange(12), per_class)
-pictures = meaning[truth] + 2.2 * rng.normal(size=(len(truth), n_features)) + 3 * gap
+pictures = (
+    meaning[truth] + 2.2 * rng.normal(size=(len(truth), n_features)) + 3 * gap
+)
 
 # %%
 # ## The usual way: the most similar text
@@ -75,4 +77,7 @@ heat_map(counts, names, names, alt="Confusion of HPL", **how)
 # Without a label nothing tells whether a whole cluster has the name of its sibling. `doubt_` is an estimate from clusters
 # and texts alone. Compare it with the truth, which is known only because the data are simulated.
 wrong = model.transduction_ != truth
-print(f"Mean uncertainty {model.doubt_.mean():.1%}; in truth {wrong.mean():.1%} of the labels are wrong.")
+print(
+    f"Mean uncertainty {model.doubt_.mean():.1%}; in truth {wrong.mean():.1%} "
+    "of the labels are wrong."
+)

@@ -46,7 +46,10 @@ names = ["hpl", "kmeans", "transclip", "label-spreading", "eszsl", "prototypes"]
 runs = {name: evaluate(task, name, params.get(name)) for name in names}
 for name, run in runs.items():
     low, high = run.scores["interval"]
-    print(f"{name:16} {run.scores['per_class_accuracy']:.1%}  ({low:.1%} to {high:.1%})")
+    print(
+        f"{name:16} {run.scores['per_class_accuracy']:.1%}  ({low:.1%} to "
+        f"{high:.1%})"
+    )
 
 # %%
 # ## Is a difference real?
@@ -57,7 +60,10 @@ hovers = []
 for name in names[1:]:
     found = difference(runs[name], runs["hpl"])
     told = "clear" if found.low > 0 or found.high < 0 else "not clear"
-    hovers.append(f"hpl − {name}: {found.difference:+.1%} ({found.low:+.1%} to {found.high:+.1%}), {told}")
+    hovers.append(
+        f"hpl − {name}: {found.difference:+.1%} ({found.low:+.1%} to "
+        f"{found.high:+.1%}), {told}"
+    )
     print(hovers[-1])
 bar_chart(
     names,
@@ -75,5 +81,8 @@ bar_chart(
 # The intervals above hold for these classes. One synthetic task says little about yours: repeat the comparison on folds of
 # your own seen classes. Each line has the mean over three folds.
 for name in names:
-    scores = [evaluate(fold, name, params.get(name)).scores["per_class_accuracy"] for fold in task.folds(3)]
+    scores = [
+        evaluate(fold, name, params.get(name)).scores["per_class_accuracy"]
+        for fold in task.folds(3)
+    ]
     print(f"{name:16} {np.mean(scores):.1%} ± {np.std(scores):.1%}")

@@ -30,10 +30,15 @@ print(task)
 #
 # One call learns from the labeled pictures and labels the others. The callback keeps what each iteration found.
 iterations = []
-model = HPL(callback=iterations.append).fit(task.X, task.y, semantics=task.semantics)
+model = HPL(callback=iterations.append).fit(
+    task.X, task.y, semantics=task.semantics
+)
 asked = task.asked
 right = model.transduction_[asked] == task.truth[asked]
-print(f"{right.mean():.1%} of {asked.sum()} pictures of digits that were never shown got the right label.")
+print(
+    f"{right.mean():.1%} of {asked.sum()} pictures of digits that were never "
+    "shown got the right label."
+)
 
 # %%
 # ## The objective decreases
@@ -63,7 +68,10 @@ def mean_picture(digit, iteration):
 
 
 picture_grid(
-    [[mean_picture(digit, iteration) for iteration in shown] for digit in (3, 6, 7)],
+    [
+        [mean_picture(digit, iteration) for iteration in shown]
+        for digit in (3, 6, 7)
+    ],
     ["labeled 3", "labeled 6", "labeled 7"],
     [f"iteration {iteration + 1}" for iteration in shown],
     size=90,

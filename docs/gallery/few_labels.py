@@ -20,7 +20,10 @@ task = digits(unseen=(0, 1, 2))
 pool = np.flatnonzero(task.asked)
 start = HPL().fit(task.X, task.y, semantics=task.semantics)
 without_help = per_class_accuracy(task.truth[pool], start.transduction_[pool])
-print(f"Accuracy without help: {without_help:.1%}. Mean uncertainty: {start.doubt_[pool].mean():.1%}.")
+print(
+    f"Accuracy without help: {without_help:.1%}. Mean uncertainty: "
+    f"{start.doubt_[pool].mean():.1%}."
+)
 _, counts = confusion(task.truth[pool], start.transduction_[pool])
 heat_map(
     counts,
@@ -42,7 +45,9 @@ heat_map(
 def accuracy_with(task, rows):
     y = task.y.copy()
     y[rows] = task.truth[rows]
-    model = HPL(candidates=task.unseen_classes.tolist()).fit(task.X, y, semantics=task.semantics)
+    model = HPL(candidates=task.unseen_classes.tolist()).fit(
+        task.X, y, semantics=task.semantics
+    )
     others = np.setdiff1d(np.flatnonzero(task.asked), rows)
     return per_class_accuracy(task.truth[others], model.transduction_[others])
 
@@ -51,9 +56,20 @@ print("Ask about these rows first:", start.most_informative(3))
 numbers = [1, 3, 6]
 chosen = [accuracy_with(task, start.most_informative(n)) for n in numbers]
 rng = np.random.default_rng(0)
-random = np.array([[accuracy_with(task, rng.choice(pool, n, replace=False)) for n in numbers] for _ in range(2)])
+random = np.array(
+    [
+        [
+            accuracy_with(task, rng.choice(pool, n, replace=False))
+            for n in numbers
+        ]
+        for _ in range(2)
+    ]
+)
 for n, value, others in zip(numbers, chosen, random.T):
-    print(f"{n} labels: most informative {value:.1%}, random {others[0]:.1%} and {others[1]:.1%}")
+    print(
+        f"{n} labels: most informative {value:.1%}, random {others[0]:.1%} "
+        f"and {others[1]:.1%}"
+    )
 
 # %%
 # The band reaches from the worse to the better of the two random draws. Two draws give no more than an impression.
@@ -83,5 +99,10 @@ line_chart(
 for unseen in [(7, 8, 9), (0, 2, 4, 6, 8)]:
     other = digits(unseen)
     model = HPL().fit(other.X, other.y, semantics=other.semantics)
-    before = per_class_accuracy(other.expected, model.transduction_[other.asked])
-    print(f"{unseen}: {before:.1%}, then {accuracy_with(other, model.most_informative(5)):.1%}")
+    before = per_class_accuracy(
+        other.expected, model.transduction_[other.asked]
+    )
+    print(
+        f"{unseen}: {before:.1%}, then "
+        f"{accuracy_with(other, model.most_informative(5)):.1%}"
+    )

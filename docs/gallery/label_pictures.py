@@ -25,7 +25,10 @@ COLORS = {
     "blue": (40, 70, 200),
     "yellow": (220, 200, 50),
 }
-KINDS = [" ".join(traits) for traits in product(COLORS, ("disc", "square"), ("plain", "striped"))]
+KINDS = [
+    " ".join(traits)
+    for traits in product(COLORS, ("disc", "square"), ("plain", "striped"))
+]
 WITHOUT_EXAMPLE = (
     "red disc striped",
     "green square plain",
@@ -37,14 +40,23 @@ WITHOUT_EXAMPLE = (
 def draw(kind, generator):
     """A shape of a random size at a random place, on gray paper."""
     color, shape, texture = kind.split()
-    picture = Image.new("RGB", (96, 96), (int(generator.integers(90, 170)),) * 3)
+    picture = Image.new(
+        "RGB", (96, 96), (int(generator.integers(90, 170)),) * 3
+    )
     pen, r, (x, y) = (
         ImageDraw.Draw(picture),
         int(generator.integers(22, 34)),
         generator.integers(38, 58, 2).tolist(),
     )
-    fill = tuple(int(level) for level in np.clip(COLORS[color] + generator.integers(-15, 16, 3), 0, 255))
-    (pen.ellipse if shape == "disc" else pen.rectangle)((x - r, y - r, x + r, y + r), fill=fill)
+    fill = tuple(
+        int(level)
+        for level in np.clip(
+            COLORS[color] + generator.integers(-15, 16, 3), 0, 255
+        )
+    )
+    (pen.ellipse if shape == "disc" else pen.rectangle)(
+        (x - r, y - r, x + r, y + r), fill=fill
+    )
     if texture == "striped":
         for offset in range(-r, r, 8):
             pen.line(
@@ -62,13 +74,18 @@ def draw_folder(photos):
         folder = photos / ("unsorted" if kind in WITHOUT_EXAMPLE else kind)
         folder.mkdir(parents=True, exist_ok=True)
         for number in range(10):
-            draw(kind, generator).save(folder / f"{kind.replace(' ', '-')}_{number}.jpg")
+            draw(kind, generator).save(
+                folder / f"{kind.replace(' ', '-')}_{number}.jpg"
+            )
     with open("kinds.csv", "w", newline="") as handle:
         traits = (*COLORS, "square", "striped")
         csv.writer(handle).writerows(
             [
                 ["name", *traits],
-                *([kind, *(int(trait in kind) for trait in traits)] for kind in KINDS),
+                *(
+                    [kind, *(int(trait in kind) for trait in traits)]
+                    for kind in KINDS
+                ),
             ]
         )
 
@@ -98,8 +115,16 @@ for row in np.argsort(-model.doubt_)[:5]:
 # Drawings of the kinds without an example, by the label that they got. The true kind is in the names of the files.
 unsorted = [row for row, given in enumerate(y) if given is None]
 label = {row: model.transduction_[row] for row in unsorted}
-right = {row: Path(drawings.ids[row]).name.startswith(label[row].replace(" ", "-") + "_") for row in unsorted}
-print(f"{np.mean(list(right.values())):.0%} of {len(right)} drawings of kinds without an example are labeled right.")
+right = {
+    row: Path(drawings.ids[row]).name.startswith(
+        label[row].replace(" ", "-") + "_"
+    )
+    for row in unsorted
+}
+print(
+    f"{np.mean(list(right.values())):.0%} of {len(right)} drawings of kinds "
+    "without an example are labeled right."
+)
 picture_grid(
     [
         [

@@ -24,7 +24,9 @@ rng = np.random.default_rng(0)
 descriptions = rng.normal(size=(n_classes, 16)).astype(np.float32)
 directions = rng.normal(size=(16, n_features)).astype(np.float32)
 centers = 1.5 * descriptions @ directions / 4
-X = np.lib.format.open_memmap("features.npy", "w+", np.float32, (n_rows, n_features))
+X = np.lib.format.open_memmap(
+    "features.npy", "w+", np.float32, (n_rows, n_features)
+)
 # The first rows have labels. The others are of unseen classes.
 n_seen = n_classes - n_unseen
 truth = np.concatenate(
@@ -35,7 +37,9 @@ truth = np.concatenate(
 )
 for start in range(0, n_rows, 100_000):
     part = truth[start : start + 100_000]
-    X[start : start + 100_000] = centers[part] + rng.standard_normal((len(part), n_features), np.float32)
+    X[start : start + 100_000] = centers[part] + rng.standard_normal(
+        (len(part), n_features), np.float32
+    )
 X.flush()
 del X
 y = np.where(np.arange(n_rows) < n_labeled, truth, -1)
@@ -64,8 +68,13 @@ def measured(function, *arguments, **named):
     return result, seconds, peak
 
 
-model, fit_seconds, peak = measured(HPL().fit, mapped[:part], y[:part], semantics=descriptions)
-print(f"Fit with {part:,} rows: {fit_seconds:.0f} seconds, {model.n_iter_} iterations, {peak:.0f} MiB of memory.")
+model, fit_seconds, peak = measured(
+    HPL().fit, mapped[:part], y[:part], semantics=descriptions
+)
+print(
+    f"Fit with {part:,} rows: {fit_seconds:.0f} seconds, {model.n_iter_} "
+    f"iterations, {peak:.0f} MiB of memory."
+)
 
 # %%
 # ## Label all rows
@@ -73,8 +82,13 @@ print(f"Fit with {part:,} rows: {fit_seconds:.0f} seconds, {model.n_iter_} itera
 # `predict` reads the file in chunks as well. For far more rows, `superproto predict --parts` writes the labels in parts and
 # goes on after a stop.
 labels, label_seconds, peak = measured(model.predict, "features.npy")
-print(f"{n_rows:,} labels: {label_seconds:.1f} seconds, {peak:.0f} MiB of memory.")
-print(f"{(labels == truth)[y == -1].mean():.1%} of the labels of unlabeled rows are right.")
+print(
+    f"{n_rows:,} labels: {label_seconds:.1f} seconds, {peak:.0f} MiB of memory."
+)
+print(
+    f"{(labels == truth)[y == -1].mean():.1%} of the labels of unlabeled rows "
+    "are right."
+)
 
 # %%
 # ## Where the time goes

@@ -49,11 +49,14 @@ ANIMALS = {
 NEVER_LABELED = ["zebra", "deer", "polar bear", "osprey"]
 
 rng = np.random.default_rng(0)
-descriptions = {name: [int(trait in own.split()) for trait in TRAITS] for name, own in ANIMALS.items()}
+descriptions = {
+    name: [int(trait in own.split()) for trait in TRAITS]
+    for name, own in ANIMALS.items()
+}
 truth = [name for name in ANIMALS for _ in range(40)]
-samples = np.array([descriptions[name] for name in truth]) @ rng.normal(size=(10, 12)) + 1.1 * rng.normal(
-    size=(800, 12)
-)
+samples = np.array([descriptions[name] for name in truth]) @ rng.normal(
+    size=(10, 12)
+) + 1.1 * rng.normal(size=(800, 12))
 
 
 def write(path, header, rows):
@@ -69,7 +72,10 @@ write(
 write(
     "labels.csv",
     ["id", "label"],
-    [[i, "" if name in NEVER_LABELED else name] for i, name in enumerate(truth)],
+    [
+        [i, "" if name in NEVER_LABELED else name]
+        for i, name in enumerate(truth)
+    ],
 )
 write(
     "classes.csv",
@@ -88,7 +94,9 @@ classes = read_classes("classes.csv")
 features = read_features("features.csv")
 with open("labels.csv", newline="") as handle:
     y = [row["label"] or None for row in csv.DictReader(handle)]
-model = HPL().fit(features.X, y, semantics=classes.semantics, class_names=classes.names)
+model = HPL().fit(
+    features.X, y, semantics=classes.semantics, class_names=classes.names
+)
 model
 
 # %%
@@ -105,8 +113,14 @@ for row in np.argsort(-model.doubt_)[:5]:
 # ## How good are they?
 #
 # The truth is known here, because the data are simulated. With your own files, label some samples by hand and compare.
-shares = [float(np.mean(model.transduction_[np.array(truth) == name] == name)) for name in NEVER_LABELED]
-print(f"{np.mean(shares):.1%} of the samples of animals that were never labeled got the right label.")
+shares = [
+    float(np.mean(model.transduction_[np.array(truth) == name] == name))
+    for name in NEVER_LABELED
+]
+print(
+    f"{np.mean(shares):.1%} of the samples of animals that were never labeled "
+    "got the right label."
+)
 bar_chart(
     NEVER_LABELED,
     [shares],

@@ -13,7 +13,9 @@ from superproto import HPL, UserError, load_model
 from superproto.datasets import make_task
 from superproto.reporting.charts import Series, line_chart, percent
 
-task = make_task(separation=0.6, attribute_noise=0.3, samples_per_class=60).with_pool("subsample", fraction=0.5)
+task = make_task(
+    separation=0.6, attribute_noise=0.3, samples_per_class=60
+).with_pool("subsample", fraction=0.5)
 names = [f"kind {number}" for number in range(len(task.semantics))]
 y = [names[number] if number >= 0 else None for number in task.y]
 model = HPL().fit(task.X, y, semantics=task.semantics, class_names=names)
@@ -52,7 +54,10 @@ right = model.transduction_[task.asked] == np.array(names)[task.expected]
 order = np.argsort(-probability)
 accepted = np.arange(1, len(order) + 1) / len(order)
 accuracy = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
-print(f"All labels: {right.mean():.1%} right. The surer half: {accuracy[len(order) // 2]:.1%} right.")
+print(
+    f"All labels: {right.mean():.1%} right. The surer half: "
+    f"{accuracy[len(order) // 2]:.1%} right."
+)
 line_chart(
     [Series("accepted labels", accepted[9:], accuracy[9:], marked=False)],
     "share of labels accepted",

@@ -18,16 +18,24 @@ from superproto.metrics import per_class_accuracy
 from superproto.reporting.charts import heat_map
 
 task = digits(unseen=(3, 6, 7))
-model = HPL(theta=0.5, random_state=0).fit(task.X, task.y, semantics=task.semantics)
+model = HPL(theta=0.5, random_state=0).fit(
+    task.X, task.y, semantics=task.semantics
+)
 n_super = model.codes_.shape[1]
 accuracy = per_class_accuracy(task.expected, model.transduction_[task.asked])
-print(f"{n_super} super-prototypes for {len(task.semantics)} digits; accuracy on the unseen digits {accuracy:.1%}.")
+print(
+    f"{n_super} super-prototypes for {len(task.semantics)} digits; accuracy "
+    f"on the unseen digits {accuracy:.1%}."
+)
 
 # %%
 # ## The codes: what each digit is made of
 #
 # Digits with similar rows share the same parts. 3, 6 and 7 were never labeled. A darker cell is a weight farther from zero.
-names = [f"{digit}, never shown" if digit in (3, 6, 7) else str(digit) for digit in range(10)]
+names = [
+    f"{digit}, never shown" if digit in (3, 6, 7) else str(digit)
+    for digit in range(10)
+]
 columns = [f"p{number + 1}" for number in range(n_super)]
 heat_map(
     model.codes_.round(1),
@@ -43,7 +51,10 @@ heat_map(
 #
 # A row is an attribute, and a column is a super-prototype. Values are differences from the mean of all super-prototypes;
 # those below the mean are left out.
-apart = model.semantic_super_prototypes_ - model.semantic_super_prototypes_.mean(axis=0)
+apart = (
+    model.semantic_super_prototypes_
+    - model.semantic_super_prototypes_.mean(axis=0)
+)
 attributes = list(DESCRIPTIONS)
 heat_map(
     np.maximum(apart, 0).T.round(2),
@@ -59,7 +70,10 @@ heat_map(
 for number in range(n_super):
     strongest = [attributes[a] for a in np.argsort(-apart[number])[:3]]
     users = np.argsort(-model.codes_[:, number])[:3]
-    print(f"p{number + 1}: {', '.join(strongest)}. Used by {', '.join(map(str, users))}.")
+    print(
+        f"p{number + 1}: {', '.join(strongest)}. Used by "
+        f"{', '.join(map(str, users))}."
+    )
 
 # %%
 # ## Which digits resemble each other?

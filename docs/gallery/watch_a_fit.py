@@ -23,9 +23,14 @@ task = make_task(
     samples_per_class=60,
 )
 iterations = []
-model = HPL(callback=iterations.append).fit(task.X, task.y, semantics=task.semantics)
+model = HPL(callback=iterations.append).fit(
+    task.X, task.y, semantics=task.semantics
+)
 for done in iterations:
-    print(f"iteration {done.iteration}: objective {done.objective:.2f}, {done.labels_changed} labels changed")
+    print(
+        f"iteration {done.iteration}: objective {done.objective:.2f}, "
+        f"{done.labels_changed} labels changed"
+    )
 
 # %%
 # ## The objective
@@ -67,7 +72,9 @@ colors = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"]
 figure, axes = plt.subplots(figsize=(8, 6))
 for number, (name, color) in enumerate(zip(task.unseen_classes, colors)):
     own = points[: len(pool)][task.expected == name]
-    axes.scatter(*own.T, s=9, color=color, alpha=0.5, label=task.class_names[name])
+    axes.scatter(
+        *own.T, s=9, color=color, alpha=0.5, label=task.class_names[name]
+    )
     axes.plot(*paths[:, number].T, color=color, linewidth=2)
     axes.scatter(
         *paths[0, number],
@@ -76,7 +83,9 @@ for number, (name, color) in enumerate(zip(task.unseen_classes, colors)):
         edgecolors=color,
         linewidths=2,
     )
-    axes.scatter(*paths[-1, number], s=160, marker="*", color=color, edgecolors="white")
+    axes.scatter(
+        *paths[-1, number], s=160, marker="*", color=color, edgecolors="white"
+    )
 axes.set_axis_off()
 axes.legend(loc="upper center", ncols=6, bbox_to_anchor=(0.5, 0), frameon=False)
 plt.show()

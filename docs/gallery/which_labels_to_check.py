@@ -35,7 +35,10 @@ doubt, label, truth = (
     task.truth[asked],
 )
 wrong = label != truth
-print(f"{wrong.mean():.1%} of {len(wrong)} labels are wrong. The mean uncertainty is {doubt.mean():.1%}.")
+print(
+    f"{wrong.mean():.1%} of {len(wrong)} labels are wrong. The mean "
+    f"uncertainty is {doubt.mean():.1%}."
+)
 
 # %%
 # ## Check the most uncertain labels first
@@ -45,7 +48,10 @@ print(f"{wrong.mean():.1%} of {len(wrong)} labels are wrong. The mean uncertaint
 order = np.argsort(-doubt)
 checked = np.arange(1, len(order) + 1) / len(order)
 found = np.cumsum(wrong[order]) / wrong.sum()
-print(f"Checking one fifth of the labels finds {found[len(order) // 5]:.1%} of the errors.")
+print(
+    f"Checking one fifth of the labels finds {found[len(order) // 5]:.1%} of "
+    "the errors."
+)
 line_chart(
     [
         Series("by uncertainty", checked, found, marked=False),
@@ -70,7 +76,9 @@ mean_certainty = [certainty[group == g].mean() for g in range(8)]
 share_right = [1 - wrong[group == g].mean() for g in range(8)]
 line_chart(
     [
-        Series("labels in eight groups of equal size", mean_certainty, share_right),
+        Series(
+            "labels in eight groups of equal size", mean_certainty, share_right
+        ),
         Series("perfect", [0, 1], [0, 1], marked=False, dashed=True),
     ],
     "mean certainty",
@@ -96,7 +104,8 @@ scatter_chart(
     [str(task.class_names[c]) for c in classes],
     hollow=hollow.tolist(),
     hovers=[
-        f"{task.class_names[a]} (uncertainty {b:.0%}), in truth {task.class_names[c]}"
+        f"{task.class_names[a]} (uncertainty {b:.0%}), in truth "
+        f"{task.class_names[c]}"
         for a, b, c in zip(label, doubt, truth)
     ],
     width=720,

@@ -49,7 +49,7 @@ MISTAKES = {
     PACK.format("huge.npy", "y.csv", "classes.csv"): "infinity",
     PACK.format("one.npy", "y.csv", "classes.csv"): "features have shape (8,) and type float64. Give numbers, one row",
     PACK.format("cube.npy", "y.csv", "classes.csv"): "features have shape (80, 2, 4)",
-    PACK.format("few.npy", "y.csv", "classes.csv"): "y.csv has 80 lines, features have 70 rows. Give one each",
+    PACK.format("few.npy", "y.csv", "classes.csv"): "y.csv has 80 lines, features have 70 rows. Give one line per row",
     PACK.format("text.npy", "y.csv", "classes.csv"): "type <U1. Give numbers",
     PACK.format("objects.npy", "y.csv", "classes.csv"): "holds pickled objects, which can run code",
     PACK.format("word.csv", "y.csv", "classes.csv"): "row 3, column 'a' has 'two', which is not a number",
@@ -67,12 +67,12 @@ MISTAKES = {
     PACK.format("x.npy", "tabs.csv", "classes.csv"): "has tabs between its cells",
     PACK.format("x.npy", "other.csv", "classes.csv"): "call them id,label",
     PACK.format("x.npy", "named.csv", "classes.csv"): "has the id 'img_0', but the features have no ids",
-    PACK.format("x.npy", "extra.csv", "classes.csv"): "has the column 'age'. Its columns are id, label",
+    PACK.format("x.npy", "extra.csv", "classes.csv"): "has the column 'age'. The columns must be id, label",
     PACK.format("x.npy", "empty.csv", "classes.csv"): "has no rows. Write one line for each sample",
-    PACK.format("x.npy", "latin.csv", "classes.csv"): "Save it as CSV in UTF-8",
+    PACK.format("x.npy", "latin.csv", "classes.csv"): "Save it as CSV with the encoding UTF-8",
     PACK.format("x.npy", "y.csv", "nameless.csv"): "the first line has no name before its numbers (1.5, ...)",
     PACK.format("x.npy", "y.csv", "names.csv"): "superproto label PHOTOS",
-    PACK.format("x.npy", "y.csv", "words.csv"): "has 'small' where a number belongs",
+    PACK.format("x.npy", "y.csv", "words.csv"): "has 'small', which is not a number",
     PACK.format("x.npy", "y.csv", "nan.csv"): "class 'ant' has NaN or infinity. Drop the class",
     PACK.format("x.npy", "y.csv", "uneven.csv"): "class 'bee' has 1 numbers, 'ant' has 2",
     PACK.format("x.npy", "y.csv", "empty.csv"): "describes no class",
@@ -100,7 +100,7 @@ MISTAKES = {
     "evaluate p.npz --params deep.json": "deep.json is not JSON",
     "evaluate p.npz --params typo.json": "hpl has no parameter 'rhoo'",
     "evaluate p.npz --params folder": "folder is a folder. Give a file",
-    "evaluate p.npz -m os:path": "os:path cannot be made",
+    "evaluate p.npz -m os:path": "os:path cannot be constructed",
     "evaluate p.npz -m nowhere:Class": "cannot be imported",
     "evaluate p.npz --record folder": "folder is a folder",
     "evaluate p.npz --record /dev/full": "/dev/full",
@@ -183,7 +183,7 @@ def place(task, packed, tmp_path_factory):
     return folder
 
 
-@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning", "ignore:.*is no record")
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning", "ignore:.*is not a record")
 @pytest.mark.parametrize("line", MISTAKES)
 def test_a_mistake_is_one_line_with_its_cure(line, place, mistake, monkeypatch):
     if "/dev/full" in line and not Path("/dev/full").exists():

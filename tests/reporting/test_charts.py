@@ -117,6 +117,6 @@ def test_a_figure_of_its_own_carries_its_style() -> None:
 
 
 def test_a_notebook_shows_a_chart_in_its_colors():
-    shown = line_chart([Series("a", [0, 1], [1, 2])], "x", "y", says="A line")._repr_html_()
+    shown = line_chart([Series("a", [0, 1], [1, 2])], "x", "y", alt="A line")._repr_html_()
     assert shown.startswith("<svg")
     assert "<style>:root" in shown

@@ -70,6 +70,15 @@ def _termination_as_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+def _interrupt_main_thread() -> None:
+    """Send the signal itself where that is possible, because it also ends a wait."""
+    main = threading.main_thread().ident
+    if main is not None and hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
+
+
 @contextmanager
 def _lost_interrupts_again() -> Iterator[None]:
     """Send a Ctrl-C again that arrived in a destructor or a callback. Python prints a traceback there and goes on."""
@@ -80,7 +89,7 @@ def _lost_interrupts_again() -> Iterator[None]:
         if not issubclass(lost.exc_type, KeyboardInterrupt):
             before(lost)
             return
-        again.append(threading.Timer(_AGAIN_AFTER, _thread.interrupt_main))
+        again.append(threading.Timer(_AGAIN_AFTER, _interrupt_main_thread))
         again[-1].daemon = True
         again[-1].start()
 

@@ -114,6 +114,8 @@ class _Clusters:
         Z, counts = self.X - mean, Q.sum(axis=0)
         sums = Q.T @ Z
         within = (Z.T @ Z - (sums / np.maximum(counts, TINY)[:, None]).T @ sums) / len(Z)
+        # Samples that are all alike have no spread but that of rounding.
+        within[np.diag_indices(len(within))] += TINY
         classes = int((counts > 0.5).sum())
         matrix = whitening_matrix(within, Z.shape[1] / max(1, len(Z) - classes))
         Y = Z @ matrix

@@ -176,9 +176,6 @@ def _read_lines(path: Path) -> tuple[list[str], list[list[str]]]:
     header = lines.pop(0) if lines and _is_header(lines[0]) else []
     if not lines:
         raise UserError(f"{path} describes no class. Give one line per class: its name, then numbers or words.")
-    divided = next((sign for sign in ";\t" if all(len(line) == 1 and sign in line[0] for line in lines)), None)
-    if divided is not None:
-        raise UserError(f"{path} is separated by {'tabs' if divided == chr(9) else 'semicolons'}. Save it with commas.")
     nameless = next((line for line in lines if not line[0]), None)
     if nameless is not None:
         raise UserError(f"{path}: a line has no class name ({', '.join(nameless)[:60]}). The name comes first.")

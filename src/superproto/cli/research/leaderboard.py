@@ -100,10 +100,10 @@ def leaderboard_verb(
     if not known.exists():
         raise UserError(f"{known} does not exist. Give --records, or make it with --run --data DIR.")
     found = read_records(known)
-    if not found:
-        raise UserError(f"{known} holds no record. Give a file that --run wrote.")
     if own:
         chosen = only_recorded_methods(chosen, found)
+    if not found and known.stat().st_size:
+        raise UserError(f"{known} holds no record. Give a file that --run wrote.")
     leaderboard = build_leaderboard(
         chosen,
         found,
