@@ -104,7 +104,7 @@ def test_perturbed_pools_are_few_uneven_small_and_of_few_seen_classes(tmp_path, 
     assert len(found) == len(ablation.PERTURBED) + 1
     whole = Finding("(nothing off)", "a, fold 1 of 2, half", "zsl", 0.5, None)
     off = [Finding("prior", f"{x}, fold 1 of 2, half", "zsl", 0.0, Difference(-0.1, 0, 0, 0.0)) for x in "ab"]
-    assert ablation.perturbed_table([whole, *off])[1][1] == ["prior", "-10.0 (2 of 2)"]
+    assert held_out_table([whole, *off])[1][1] == ["prior", "-10.0 (2 of 2)"]
 
 
 def test_a_part_is_found_again_by_its_constants(task, tmp_path):

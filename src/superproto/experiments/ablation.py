@@ -157,22 +157,22 @@ def table_of(found: Sequence[Finding]) -> tuple[list[str], list[list[str]]]:
 
 
 def held_out_table(found: Sequence[Finding]) -> tuple[list[str], list[list[str]]]:
-    """Return the table for folds: mean difference over the folds of a data set, and in how many the part helped."""
-    return _table_of_means(found, lambda f: f"{f.task.rsplit(', fold', 1)[0]}, {'H' if f.setting == 'gzsl' else 'zsl'}")
+    """Return the table for folds: mean differences, and in how many cases the part helped.
 
-
-def perturbed_table(found: Sequence[Finding]) -> tuple[list[str], list[list[str]]]:
-    """Return the table for perturbed pools: mean difference over data sets and folds, and how often the part helped."""
-    return _table_of_means(found, lambda finding: finding.task.rpartition(", ")[2])
-
-
-def _table_of_means(found: Sequence[Finding], column_of: Callable[[Finding], str]) -> tuple[list[str], list[list[str]]]:
+    The columns are the data sets, with means over their folds, and the conditions of perturbed pools, with means over
+    data sets and folds.
+    """
     cells: dict[tuple[str, str], list[Finding]] = {}
     for finding in found:
-        cells.setdefault((finding.part, column_of(finding)), []).append(finding)
+        cells.setdefault((finding.part, _column_of(finding)), []).append(finding)
     columns = list(dict.fromkeys(column for _, column in cells))
     parts = dict.fromkeys(part for part, _ in cells)
     return ["off", *columns], [[part, *(_over_folds(cells.get((part, c), [])) for c in columns)] for part in parts]
+
+
+def _column_of(finding: Finding) -> str:
+    data, _, fold = finding.task.partition(", fold")
+    return fold.partition(", ")[2] or f"{data}, {'H' if finding.setting == 'gzsl' else 'zsl'}"
 
 
 def _over_folds(found: Sequence[Finding]) -> str:

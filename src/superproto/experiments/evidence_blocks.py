@@ -10,7 +10,6 @@ from superproto.experiments.ablation import (
     Finding,
     findings,
     held_out_table,
-    perturbed_table,
     plan_of_constants,
     table_of,
 )

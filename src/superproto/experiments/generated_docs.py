@@ -19,7 +19,7 @@ import numpy as np
 
 from superproto.baselines.registry import DEEP
 from superproto.errors import UserError
-from superproto.experiments.ablation import findings, held_out_table, perturbed_table, table_of
+from superproto.experiments.ablation import findings, held_out_table, table_of
 from superproto.experiments.evidence_blocks import evidence_blocks
 from superproto.experiments.leaderboard.views import LEADERBOARD_BLOCKS, LeaderboardRecords
 from superproto.experiments.paper.published import published_rows
@@ -200,7 +200,7 @@ def perturbed_block(results: RecordedResults) -> str:
     found = findings(results.perturbed)
     if not found:
         return "Not measured yet: `superproto research ablation --data DIR --held-out 2 --perturbed`."
-    return Table(*perturbed_table(found)).to_markdown()
+    return Table(*held_out_table(found)).to_markdown()
 
 
 def robustness_block(results: RecordedResults) -> str:

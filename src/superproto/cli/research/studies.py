@@ -59,11 +59,8 @@ def ablation_verb(
     plan = ablation.plan_of_constants() if constants else None
     records = ablation.measure_parts(data, output, _progress(), folds=held_out or 0, plan=plan, perturbed=perturbed)
     found = ablation.findings(records, plan)
-    if perturbed:
-        title = "Points against the whole model, mean over data (cases in which the part helped)"
-        terminal.show_table(*ablation.perturbed_table(found), title=title)
-    elif held_out:
-        title = "Points against the whole model, mean over folds (folds in which the part helped)"
+    if held_out:
+        title = "Points against the whole model, mean over folds (cases in which the part helped)"
         terminal.show_table(*ablation.held_out_table(found), title=title)
     else:
         terminal.show_table(*ablation.table_of(found), title="Points against the whole model, 95 % intervals")
