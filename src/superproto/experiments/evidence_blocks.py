@@ -54,7 +54,7 @@ def part_block(name: str, parts: Sequence[Record], held_out: Sequence[Record], p
     tables = {
         "test classes": table_of(_of_part(findings(parts), name)),
         "held-out seen classes (folds in which the part helped)": held_out_table(_of_part(findings(held_out), name)),
-        "perturbed held-out seen classes (cases in which it helped)": perturbed_table(
+        "perturbed held-out seen classes (cases in which it helped)": held_out_table(
             _of_part(findings(perturbed), name)
         ),
     }
