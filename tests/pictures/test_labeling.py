@@ -165,7 +165,7 @@ def test_a_copy_of_an_example_is_in_the_table_with_its_label(tmp_path, drawn_fol
     assert run_command([*words, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["forecast"] is None
-    assert found["verdict"].startswith("Do not use these labels unchecked")
+    assert found["verdict"].startswith("Do not use these labels without checking them")
 
 
 def test_a_folder_without_sorted_pictures_is_one_line(tmp_path, drawn_folder, capsys):
