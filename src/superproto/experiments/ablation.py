@@ -113,8 +113,12 @@ def perturbed_tasks(task: Task) -> Iterator[Task]:
     yield replace(few, name=f"{task.name}, seen classes: {len(chosen)}")
 
 
-def findings(records: Iterable[Record], plan: PartsPlan | None = None) -> list[Finding]:
-    """Return the parts that were measured with the current defaults, compared with the whole model."""
+def findings(records: Iterable[Record], plan: PartsPlan | None = None, *, intervals: bool = True) -> list[Finding]:
+    """Return the parts that were measured with the current defaults, compared with the whole model.
+
+    Without ``intervals``, differences have no interval. Tables of means over folds need none, and a bootstrap takes a
+    while.
+    """
     measured = [r for r in records if (r.kind, r.method) == ("run", "hpl") and r.scores]
     by_run = {(r.task, r.setting, _frozen(r.params, r.constants)): r for r in measured}
     parts = (plan or read_parts_plan()).parts
@@ -128,7 +132,9 @@ def findings(records: Iterable[Record], plan: PartsPlan | None = None) -> list[F
         for part in parts:
             record = by_run.get((task, setting, _asked(part)))
             if record is not None:
-                found.append(Finding(part.name, task, setting, record.scores[name], _difference(base, record, name)))
+                change = record.scores[name] - base.scores[name]
+                compared = _difference(base, record, name) if intervals else Difference(change, np.nan, np.nan, np.nan)
+                found.append(Finding(part.name, task, setting, record.scores[name], compared))
     return found
 
 

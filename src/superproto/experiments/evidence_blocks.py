@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 
 from superproto.experiments.ablation import (
     Finding,
@@ -39,25 +39,39 @@ def evidence_blocks(
     texts: Sequence[Record],
 ) -> dict[str, Callable[[], str]]:
     """What makes the block of each part, of each hand-set number, of all numbers, and of the text data sets."""
+
+    @cache
+    def of_parts() -> dict[str, list[Finding]]:
+        return {
+            "test classes": findings(parts),
+            "held-out seen classes (folds in which the part helped)": findings(held_out, intervals=False),
+            "perturbed held-out seen classes (cases in which it helped)": findings(perturbed, intervals=False),
+        }
+
+    @cache
+    def of_constants() -> list[Finding]:
+        return findings(constants, plan_of_constants(), intervals=False)
+
     makers: dict[str, Callable[[], str]] = {
-        f"part-{slug_of(part.name)}": partial(part_block, part.name, parts, held_out, perturbed)
+        f"part-{slug_of(part.name)}": lambda name=part.name: part_block(name, of_parts())  # type: ignore[misc]
         for part in read_parts_plan().parts
     }
-    makers |= {f"constant-{name.replace('_', '-')}": partial(constants_block, constants, [name]) for name in numbers()}
-    makers["constants"] = partial(constants_block, constants, list(numbers()))
+    for name in numbers():
+        makers[f"constant-{name.replace('_', '-')}"] = lambda name=name: constants_block(of_constants(), [name])  # type: ignore[misc]
+    makers["constants"] = lambda: constants_block(of_constants(), list(numbers()))
     makers["texts"] = partial(texts_block, texts)
     return makers
 
 
-def part_block(name: str, parts: Sequence[Record], held_out: Sequence[Record], perturbed: Sequence[Record]) -> str:
-    """One part off: points on test classes with the 95 % interval, and the mean over folds of held-out classes."""
-    tables = {
-        "test classes": table_of(_of_part(findings(parts), name)),
-        "held-out seen classes (folds in which the part helped)": held_out_table(_of_part(findings(held_out), name)),
-        "perturbed held-out seen classes (cases in which it helped)": held_out_table(
-            _of_part(findings(perturbed), name)
-        ),
-    }
+def part_block(name: str, found: Mapping[str, Sequence[Finding]]) -> str:
+    """One part off: points on test classes with the 95 % interval, and the mean over folds of held-out classes.
+
+    ``found`` has the findings by what they were measured on; those on test classes come first.
+    """
+    tables = {}
+    for number, (where, findings_there) in enumerate(found.items()):
+        own = [finding for finding in findings_there if finding.part == name]
+        tables[where] = held_out_table(own) if number else table_of(own)
     rows = [
         [column, where, cell]
         for where, (head, lines) in tables.items()
@@ -69,13 +83,8 @@ def part_block(name: str, parts: Sequence[Record], held_out: Sequence[Record], p
     return Table(["data", "measured on", "change in points without it"], rows, text_columns=2).to_markdown()
 
 
-def _of_part(found: Sequence[Finding], name: str) -> list[Finding]:
-    return [finding for finding in found if finding.part == name]
-
-
-def constants_block(records: Sequence[Record], names: Sequence[str]) -> str:
+def constants_block(found: Sequence[Finding], names: Sequence[str]) -> str:
     """These hand-set numbers at half and twice their value: the change on held-out seen classes."""
-    found = findings(records, plan_of_constants())
     head, lines = held_out_table(found)
     changes = {line[0]: line[1:] for line in lines}
     defaults, units = Constants(), numbers()

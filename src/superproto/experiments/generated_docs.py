@@ -189,7 +189,7 @@ def parts_block(results: RecordedResults) -> str:
 
 def held_out_block(results: RecordedResults) -> str:
     """Write the ablation table on held-out seen classes, as means over folds."""
-    found = findings(results.held_out)
+    found = findings(results.held_out, intervals=False)
     if not found:
         return "Not measured yet: `superproto research ablation --data DIR --held-out 3`."
     return Table(*held_out_table(found)).to_markdown()
@@ -197,7 +197,7 @@ def held_out_block(results: RecordedResults) -> str:
 
 def perturbed_block(results: RecordedResults) -> str:
     """Write the ablation table for perturbed pools of held-out seen classes, as means over data sets and folds."""
-    found = findings(results.perturbed)
+    found = findings(results.perturbed, intervals=False)
     if not found:
         return "Not measured yet: `superproto research ablation --data DIR --held-out 2 --perturbed`."
     return Table(*held_out_table(found)).to_markdown()

@@ -58,7 +58,7 @@ def ablation_verb(
     check_output(output)
     plan = ablation.plan_of_constants() if constants else None
     records = ablation.measure_parts(data, output, _progress(), folds=held_out or 0, plan=plan, perturbed=perturbed)
-    found = ablation.findings(records, plan)
+    found = ablation.findings(records, plan, intervals=not held_out)
     if held_out:
         title = "Points against the whole model, mean over folds (cases in which the part helped)"
         terminal.show_table(*ablation.held_out_table(found), title=title)
