@@ -121,16 +121,16 @@ def findings(records: Iterable[Record], plan: PartsPlan | None = None, *, interv
     """
     measured = [r for r in records if (r.kind, r.method) == ("run", "hpl") and r.scores]
     by_run = {(r.task, r.setting, _frozen(r.params, r.constants)): r for r in measured}
-    parts = (plan or read_parts_plan()).parts
-    found = []
+    parts = [(part, _asked(part)) for part in (plan or read_parts_plan()).parts]
+    whole, found = _asked(WHOLE), []
     for task, setting in dict.fromkeys((task, setting) for task, setting, _ in by_run):
-        base = by_run.get((task, setting, _asked(WHOLE)))
+        base = by_run.get((task, setting, whole))
         if base is None:
             continue
         name = HEADLINES[setting]
         found.append(Finding(WHOLE.name, task, setting, base.scores[name], None))
-        for part in parts:
-            record = by_run.get((task, setting, _asked(part)))
+        for part, asked in parts:
+            record = by_run.get((task, setting, asked))
             if record is not None:
                 change = record.scores[name] - base.scores[name]
                 compared = _difference(base, record, name) if intervals else Difference(change, np.nan, np.nan, np.nan)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 
 from superproto.experiments.ablation import (
     Finding,
-    findings,
     held_out_table,
-    plan_of_constants,
     table_of,
 )
 from superproto.experiments.plans import read_parts_plan
@@ -32,26 +30,14 @@ def slug_of(part: str) -> str:
 
 
 def evidence_blocks(
-    parts: Sequence[Record],
-    held_out: Sequence[Record],
-    perturbed: Sequence[Record],
-    constants: Sequence[Record],
+    of_parts: Callable[[], Mapping[str, Sequence[Finding]]],
+    of_constants: Callable[[], Sequence[Finding]],
     texts: Sequence[Record],
 ) -> dict[str, Callable[[], str]]:
-    """What makes the block of each part, of each hand-set number, of all numbers, and of the text data sets."""
+    """What makes the block of each part, of each hand-set number, of all numbers, and of the text data sets.
 
-    @cache
-    def of_parts() -> dict[str, list[Finding]]:
-        return {
-            "test classes": findings(parts),
-            "held-out seen classes (folds in which the part helped)": findings(held_out, intervals=False),
-            "perturbed held-out seen classes (cases in which it helped)": findings(perturbed, intervals=False),
-        }
-
-    @cache
-    def of_constants() -> list[Finding]:
-        return findings(constants, plan_of_constants(), intervals=False)
-
+    ``of_parts`` gives the findings by what they were measured on; those on test classes come first.
+    """
     makers: dict[str, Callable[[], str]] = {
         f"part-{slug_of(part.name)}": lambda name=part.name: part_block(name, of_parts())  # type: ignore[misc]
         for part in read_parts_plan().parts

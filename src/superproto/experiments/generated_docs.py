@@ -11,7 +11,7 @@ import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from superproto.baselines.registry import DEEP
 from superproto.errors import UserError
-from superproto.experiments.ablation import findings, held_out_table, table_of
+from superproto.experiments.ablation import Finding, findings, held_out_table, plan_of_constants, table_of
 from superproto.experiments.evidence_blocks import evidence_blocks
 from superproto.experiments.leaderboard.views import LEADERBOARD_BLOCKS, LeaderboardRecords
 from superproto.experiments.paper.published import published_rows
@@ -59,6 +59,20 @@ class RecordedResults:
     robustness: Sequence[Mapping[str, Any]] = ()
     constants: Sequence[Record] = ()
     texts: Sequence[Record] = ()
+
+    @cached_property
+    def of_parts(self) -> dict[str, list[Finding]]:
+        """What the ablation found, by what it was measured on."""
+        return {
+            "test classes": findings(self.parts),
+            "held-out seen classes (folds in which the part helped)": findings(self.held_out, intervals=False),
+            "perturbed held-out seen classes (cases in which it helped)": findings(self.perturbed, intervals=False),
+        }
+
+    @cached_property
+    def of_constants(self) -> list[Finding]:
+        """What other values of the hand-set numbers change."""
+        return findings(self.constants, plan_of_constants(), intervals=False)
 
 
 def read_results(
@@ -181,7 +195,7 @@ def _in_docs(table: Table) -> str:
 
 def parts_block(results: RecordedResults) -> str:
     """Write the ablation table: changes in percentage points, with paired 95 % intervals."""
-    found = findings(results.parts)
+    found = results.of_parts["test classes"]
     if not found:
         return "Not measured yet: `superproto research ablation --data DIR`."
     return Table(*table_of(found)).to_markdown()
@@ -268,7 +282,7 @@ def _makers(results: RecordedResults) -> dict[str, Callable[[], str]]:
     makers |= {name: partial(make, results.speed) for name, make in SPEED_BLOCKS.items()}
     makers |= {name: partial(make, leaderboard) for name, make in LEADERBOARD_BLOCKS.items()}
     makers |= {name: partial(make, results) for name, make in STUDY_BLOCKS.items()}
-    makers |= evidence_blocks(results.parts, results.held_out, results.perturbed, results.constants, results.texts)
+    makers |= evidence_blocks(lambda: results.of_parts, lambda: results.of_constants, results.texts)
     return makers
 
 
