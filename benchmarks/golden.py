@@ -75,7 +75,6 @@ def fits(data: Path) -> Iterator[tuple[str, Any, Any, Any, Any]]:
         for params in (
             {"order": "seen"},
             {"alternate": False},
-            {"n_prototypes": 2},
             {"discriminative_weight": 0.5},
             {"prior": "uniform"},
             {"prior": None},
