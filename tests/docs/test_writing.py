@@ -18,8 +18,6 @@ NO_PROSE = re.compile(r"<!-- generated:([\w-]+) -->.*?<!-- /generated:\1 -->|^( 
 # Levels of tests and intervals, and constants of the model: no measurements.
 LEVELS = {"95 %", "5 %", "3 %"}
 MEASURED = re.compile(r"\b\d+(?:\.\d+)? ?%|\b\d+(?:\.\d+)? points\b")
-# Their figures are to come from records; the changelog tells of its time.
-NOT_YET = {"docs/pictures.md", "docs/explorer.md", "CHANGELOG.md"}
 
 
 def hook(name: str) -> ModuleType:
@@ -44,7 +42,7 @@ def test_a_long_sentence_is_found(tmp_path: Path) -> None:
     assert hook("readability").complaints(page)[0].endswith("30.0 words a sentence on average, 22 at most")
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if name_of(page) not in NOT_YET], ids=name_of)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_no_figure_is_typed_by_hand(page: Path) -> None:
     prose = NO_PROSE.sub("", page.read_text(encoding="utf-8"))
     assert set(MEASURED.findall(prose)) <= LEVELS
