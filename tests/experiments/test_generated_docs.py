@@ -17,7 +17,7 @@ from superproto.experiments.paper.comparison import directions
 from superproto.experiments.plans import read_plan
 from superproto.experiments.records import Record, Results, append_record, record_of, unmeasured
 
-STUDIES = ("parts", "held_out", "robustness", "constants", "texts")
+STUDIES = ("parts", "held_out", "perturbed", "robustness", "constants", "texts")
 
 
 def recorded(**scores: Any) -> Record:

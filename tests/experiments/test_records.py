@@ -118,6 +118,7 @@ def test_every_study_of_the_repository_is_kept_in_the_one_format():
         "leaderboard": {"calibration", "run", "tuning"},
         "parts": {"run"},
         "parts_held_out": {"run"},
+        "parts_perturbed": {"run"},
         "robustness": {"robustness"},
         "speed": {"speed"},
         "texts": {"run"},
