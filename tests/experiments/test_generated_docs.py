@@ -76,7 +76,7 @@ def test_results_come_from_the_files_that_are_given_and_from_no_others(tmp_path:
     """The studies were once read from the installed package, whatever the caller gave."""
     files = {name: tmp_path / f"{name}.jsonl" for name in STUDIES}
     paper, leaderboard, speed = (tmp_path / f"{name}.jsonl" for name in ("paper", "leaderboard", "speed"))
-    assert read_results(paper, leaderboard, speed, **files) == RecordedResults([], [], {}, [], [], [], [], [])
+    assert read_results(paper, leaderboard, speed, **files) == RecordedResults([], [], {}, [], [], [], [], [], [])
     text = "".join(f"<!-- generated:{name} -->\n<!-- /generated:{name} -->\n" for name in ("parts", "robustness"))
     assert render_readme(text, RecordedResults()).count("Not measured yet") == 2
     append_record(files["parts"], replace(recorded(), task="mine"))
