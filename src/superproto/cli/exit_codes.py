@@ -83,22 +83,28 @@ def _interrupt_main_thread() -> None:
 def _lost_interrupts_again() -> Iterator[None]:
     """Send a Ctrl-C again that arrived in a destructor or a callback. Python prints a traceback there and goes on."""
     before = sys.unraisablehook
-    again: list[threading.Timer] = []
+    pending, timers = threading.Event(), []
+
+    def send() -> None:
+        pending.clear()
+        _interrupt_main_thread()
 
     def note_lost(lost: Any) -> None:
         if not issubclass(lost.exc_type, KeyboardInterrupt):
             before(lost)
-            return
-        again.append(threading.Timer(_AGAIN_AFTER, _interrupt_main_thread))
-        again[-1].daemon = True
-        again[-1].start()
+        elif not pending.is_set():
+            # One for several, because a second one would interrupt the way out.
+            pending.set()
+            timers.append(threading.Timer(_AGAIN_AFTER, send))
+            timers[-1].daemon = True
+            timers[-1].start()
 
     sys.unraisablehook = note_lost
     try:
         yield
     finally:
         sys.unraisablehook = before
-        for timer in again:
+        for timer in timers:
             timer.cancel()
 
 
