@@ -24,7 +24,8 @@ ELSEWHERE = {
     "export": "tests/explorer: it needs answers that a person gave on the page",
     "research": "tests/experiments: the studies take hours",
 }
-NEED_PICTURES = ("embed", "describe", "label")
+# Verbs and options that need optional packages: those of pictures, and pyarrow.
+NEED_EXTRAS = ("embed", "describe", "label", "--parts")
 # Encoders that need packages of their own.
 OTHER_ENCODERS = ("efficientnet-lite1", "efficientnet-lite2", "open_clip", "timm", "hf:")
 WITH_CODE = [page for page in PAGES if any(block.language in ("python", "console") for block in blocks_of(page))]
@@ -33,8 +34,8 @@ WITH_CODE = [page for page in PAGES if any(block.language in ("python", "console
 def needs_extra(page: Path) -> bool:
     """Whether a block needs an optional package."""
     blocks = blocks_of(page)
-    verbs = [command.split()[0] for block in blocks for command in commands_of(block)]
-    return any(block.needs_extra for block in blocks) or any(verb in NEED_PICTURES for verb in verbs)
+    words = [word for block in blocks for command in commands_of(block) for word in command.split()]
+    return any(block.needs_extra for block in blocks) or any(word in NEED_EXTRAS for word in words)
 
 
 def commands_of(block: Block) -> list[str]:
@@ -60,10 +61,10 @@ def run_python(block: Block, name: str, names: dict[str, Any]) -> None:
         assert same, f"{name} prints\n{printed.getvalue()}instead of\n{block.prints}"
 
 
-def run_commands(block: Block, name: str, *, with_pictures: bool) -> None:
+def run_commands(block: Block, name: str, *, with_extras: bool) -> None:
     for command in commands_of(block):
         words = shlex.split(command)
-        skipped = words[0] in ELSEWHERE or (words[0] in NEED_PICTURES and not with_pictures)
+        skipped = words[0] in ELSEWHERE or (not with_extras and any(word in NEED_EXTRAS for word in words))
         if skipped or any(other in command for other in OTHER_ENCODERS) or "--images" in words:
             continue
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
@@ -76,7 +77,7 @@ def run_page(page: Path, *, extras: bool) -> None:
     for number, block in enumerate(blocks_of(page), start=1):
         name = f"{page.name}, block {number}"
         if block.language == "console":
-            run_commands(block, name, with_pictures=extras)
+            run_commands(block, name, with_extras=extras)
         elif block.language == "python" and (extras or not block.needs_extra):
             run_python(block, name, names)
 
