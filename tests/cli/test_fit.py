@@ -110,3 +110,14 @@ def test_faults_of_features_name_the_file(mistake, call, packed, tmp_path):
         assert told.count(str(tmp_path / name)) == 1
         assert words in told
         assert not (tmp_path / "l.csv").exists()
+
+
+def test_fit_tells_the_forecast_of_the_model(call, files, three):
+    code, out, _ = call("fit", *three, "-o", files / "m.model", "--json")
+    expected = load_model(files / "m.model").forecast_
+    forecast = json.loads(out)["forecast"]
+    assert code == 0
+    assert forecast == (pytest.approx(expected._asdict()) if np.isfinite(expected.accuracy) else None)
+    shown = call("fit", *three, "-o", files / "m.model", "--force")[1]
+    assert ("Forecast: " in shown) == (forecast is not None)
+    assert forecast is not None

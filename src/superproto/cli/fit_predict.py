@@ -163,11 +163,22 @@ def _fit_pack(
 
 
 def _show_fitted(model: Any, output: Path, method: str, name: str, as_json: bool) -> None:
+    from superproto.reporting.verdict import find_forecast
+
     learned: dict[str, Any] | None = getattr(model, "rejection_", None)
+    expected = find_forecast(model)
     if as_json:
-        terminal.show_json({"model": output, "method": method, "task": name, "rejection": learned})
+        forecast = None if expected is None else expected._asdict()
+        terminal.show_json(
+            {"model": output, "method": method, "task": name, "rejection": learned, "forecast": forecast}
+        )
         return
     terminal.show(f"Wrote {terminal.place(output)}: {method} for {len(model.classes_)} classes of {name}.")
+    if expected is not None:
+        terminal.show(
+            f"Forecast: {expected.accuracy:.0%} per-class accuracy on unseen classes (chance: {expected.chance:.0%}), "
+            "measured on seen classes that were labeled as if they were unseen."
+        )
     if learned is not None:
         terminal.show(
             f"On held-out classes, rejection keeps {learned['kept']:.0%} of the samples of known classes and rejects "
